@@ -12,8 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from streams.operations import HIGHEST_PUB_LEVEL
-from streams.subscriptions import PublicationFormat
+from streams.subscriptions import HIGHEST_PUB_LEVEL, PublicationFormat
 
 
 class RegOpt(StrEnum):

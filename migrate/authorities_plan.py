@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from commands.broker.authority import Action, RecordedAuthority
+from commands.broker.authority import Action, RecordedAuthority, is_generic_profile, parse_profile
 from commands.broker.objects import AuthorityRecord, is_object_name
-from commands.broker.profiles import is_generic_profile, parse_profile
 from commands.terminal.counted import counted
 from migrate.draft import Draft
 from migrate.ledger import Severity

@@ -124,7 +124,8 @@ def closing(plan: MigrationPlan, seconds: float | None = None) -> Iterator[str]:
     sums = plan.sums
     reported = sums.refused + sums.left
     yield f"{counted(sums.items, 'item')}: {sums.migrated} migrated, {sums.changed} changed, {reported} reported"
-    yield f"Reported: {sums.refused} refused, each with its reason, {sums.left} left by choice"
+    if reported:
+        yield f"Reported: {sums.refused} refused, each with its reason, {sums.left} left by choice"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     end = "Rehearsal done" if plan.phase is Phase.REHEARSE else "Done"
     yield f"{end}{took}, {plan.warning_count} warnings"

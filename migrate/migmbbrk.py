@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from migrate import unmapped_items
+from migrate import source_checks as unmapped_items
 from migrate.acl import FILE_NAME, plan_acl
 from migrate.attributes import migrated_attributes, plan_relations
 from migrate.authorities_plan import check_subscribers, plan_authorities

@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.broker.lifetime import tenths_until
 from commands.broker.objects import (
     CONTROL_QUEUE,
     AliasQueue,
@@ -33,6 +32,7 @@ from commands.broker.objects import (
     QueueManager,
     kind_of,
 )
+from commands.broker.times import tenths_until
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.export import authority_lines, changed
 from commands.mqsc.families import FAMILIES

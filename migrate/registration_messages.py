@@ -15,9 +15,9 @@ from datetime import datetime
 from functools import lru_cache
 
 from commands.broker import subscription_attributes
-from commands.broker.lifetime import tenths_until
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.subscription_attributes import words_of
+from commands.broker.times import tenths_until
 from commands.headers.pcf import FORMAT
 from commands.headers.property_names import BY_TAG, COMMAND_IDS
 from commands.model import RegisterSubscriber, RegOpt

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commands.broker.lifetime import tenths_until
 from commands.broker.objects import ADMIN_STREAM
+from commands.broker.times import tenths_until
 from commands.headers.registry import parse
 from commands.model import Publish
 from migrate.draft import Draft

@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.dynamic_names import has_unique_part, is_dynamic_name
-from commands.broker.lifetime import tenths_until
 from commands.broker.objects import ADMIN_STREAM, is_object_name
+from commands.broker.queue_names import has_unique_part, is_dynamic_name
+from commands.broker.times import tenths_until
 from commands.model import RegOpt
 from migrate.draft import Draft, same_registration
 from migrate.ledger import Severity

@@ -1,7 +1,6 @@
 from .captured import CapturedMessage as CapturedMessage
 from .chain import Header as Header
 from .dlh import Dlh as Dlh
-from .eph import Eph as Eph
 from .errors import (
     CaptureError as CaptureError,
     CommandError as CommandError,
@@ -15,7 +14,7 @@ from .folders import Folder as Folder
 from .mde import Mde as Mde
 from .message import Message as Message, decode as decode, encode as encode
 from .mqmd import Mqmd as Mqmd
-from .pcf import Pcf as Pcf, decode_pcf as decode_pcf
+from .pcf import Eph as Eph, Pcf as Pcf, decode_pcf as decode_pcf
 from .prologue import SteppedHeader as SteppedHeader
 from .rfh1 import Rfh1 as Rfh1
 from .rfh2 import Rfh2 as Rfh2

@@ -11,17 +11,17 @@ V = TypeVar("V")
 class BoundedCache(Generic[K, V]):
     """Values that can be made again, by key, of so many bytes at most. Whoever fills it owns it.
 
-    room_bytes: for all entries. An entry that alone takes more than a 64th of that is not kept: one that large seldom
+    most_bytes: for all entries. An entry that alone takes more than a 64th of that is not kept: one that large seldom
     comes again, and would drive the others out. Where an entry has no room, all the others are thrown out: what is in
     use is made once more, while ageing would cost every look-up. Threads may share one: what two of them keep at one
     moment may be counted twice. largest_bytes: that 64th.
     """
 
-    __slots__ = ("_entries", "_left", "_room", "largest_bytes")
+    __slots__ = ("_entries", "_left", "_most_bytes", "largest_bytes")
 
-    def __init__(self, room_bytes: int) -> None:
-        self._room = self._left = room_bytes
-        self.largest_bytes = room_bytes // 64
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = self._left = most_bytes
+        self.largest_bytes = most_bytes // 64
         self._entries: dict[K, V] = {}
 
     def __len__(self) -> int:
@@ -43,4 +43,4 @@ class BoundedCache(Generic[K, V]):
     def clear(self) -> None:
         """Forget all entries."""
         self._entries.clear()
-        self._left = self._room
+        self._left = self._most_bytes

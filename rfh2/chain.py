@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Protocol
 
-from rfh2 import eph, mde, rfh1, xqh
+from rfh2 import mde, pcf, rfh1, xqh
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ENCODINGS
 from rfh2.constants import (
     MQCCSI_DEFAULT,
@@ -57,7 +57,7 @@ DECODERS: dict[str, Decoder] = {
     MQFMT_DEAD_LETTER_HEADER: decode_dlh,
     MQFMT_XMIT_Q_HEADER: xqh.decode_xqh,
     MQFMT_MD_EXTENSION: mde.decode_mde,
-    eph.KIND.format: eph.decode_eph,
+    pcf.EPH_KIND.format: pcf.decode_eph,
 }
 
 DECODERS |= {kind.format: partial(decode_stepped, kind) for kind in STEPPED_OVER}
@@ -68,7 +68,7 @@ _KINDS = (
     HeaderKind("MQDLH", "DLH ", MQFMT_DEAD_LETTER_HEADER, {1: MQDLH.size}),
     xqh.KIND,
     mde.KIND,
-    eph.KIND,
+    pcf.EPH_KIND,
     *STEPPED_OVER,
 )
 _BY_STRUC_ID: dict[bytes, tuple[HeaderKind, ...]] = {

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder, field_codec
 from rfh2.constants import MQENC_NATIVE, MQFMT_DEAD_LETTER_HEADER, MQRC_HEADER_ERROR
 from rfh2.errors import DecodeError
-from rfh2.layouts import MQDLH
-from rfh2.mqmd import characters
+from rfh2.layouts import MQDLH, characters
 
 _STRUC_ID = b"DLH "
 _STRUC_ID_EBCDIC = "DLH ".encode(EBCDIC_FIELDS)

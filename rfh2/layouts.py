@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import construct as c
 
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import ASCII_FIELDS, ByteOrder
 from rfh2.errors import EncodeError
 
 Fields = Callable[[Any], tuple[Any, ...]]
@@ -227,3 +228,18 @@ ALL: tuple[Layout, ...] = (
     MQCFIN64,
     MQCFIL64,
 )
+
+
+@lru_cache(maxsize=4096)
+def characters(value: str, size: int, charset: str, field: str) -> bytes:
+    """*value* as a fixed character field of *size* bytes, padded with blanks. Raises EncodeError.
+
+    The names in descriptors are few and come again and again, so the fields are kept.
+    """
+    try:
+        data = value.encode(charset)
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"{field}: {value!r} cannot be written in {charset}") from error
+    if len(data) > size:
+        raise EncodeError(f"{field}: {value!r} is longer than {size} bytes")
+    return data.ljust(size, b" " if charset == ASCII_FIELDS else " ".encode(charset))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rfh2.ccsid import ASCII_FIELDS, BYTE_ORDERS, EBCDIC_FIELDS, ByteOrder
@@ -17,7 +16,7 @@ from rfh2.constants import (
     MQRC_HEADER_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.layouts import MQMD1, MQMD2
+from rfh2.layouts import MQMD1, MQMD2, characters
 
 _STRUC_ID = b"MD  "
 _STRUC_ID_EBCDIC = _STRUC_ID.decode("ascii").encode(EBCDIC_FIELDS)
@@ -28,21 +27,6 @@ _LAYOUTS = {1: MQMD1, 2: MQMD2}
 def name_of(field: str) -> str:
     """The name in a character field: it ends at the first null, whatever comes after, or at its trailing blanks."""
     return (field.split("\0", 1)[0] if "\0" in field else field).rstrip(" ")
-
-
-@lru_cache(maxsize=4096)
-def characters(value: str, size: int, charset: str, field: str) -> bytes:
-    """*value* as a fixed character field of *size* bytes, padded with blanks. Raises EncodeError.
-
-    The names in descriptors are few and come again and again, so the fields are kept.
-    """
-    try:
-        data = value.encode(charset)
-    except UnicodeEncodeError as error:
-        raise EncodeError(f"{field}: {value!r} cannot be written in {charset}") from error
-    if len(data) > size:
-        raise EncodeError(f"{field}: {value!r} is longer than {size} bytes")
-    return data.ljust(size, b" " if charset == ASCII_FIELDS else " ".encode(charset))
 
 
 def identifier(value: bytes, size: int, field: str) -> bytes:

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple, Protocol
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder, field_codec
 from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQRC_HEADER_ERROR
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.layouts import MQRFH
-from rfh2.mqmd import characters
+from rfh2.layouts import MQRFH, characters
 
 LENGTH: Final = MQRFH.size
 

@@ -12,10 +12,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from rfh2.message import Message, decode
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.subscriptions import HIGHEST_PUB_LEVEL, Subscription, WildcardScheme
 
-HIGHEST_PUB_LEVEL = 9
-"""PubLevel of a publication whose program asks for no other (guide 4.6.1)."""
 Excluded = tuple[str, str, bytes | None] | frozenset[bytes] | None
 """Whom a publication does not go to: a destination (queue manager, queue, and correlation identifier or None for any),
 or the subscriptions with these sub_ids."""

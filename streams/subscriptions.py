@@ -13,6 +13,10 @@ from typing import cast
 
 from rfh2.mqi_constants import MQCI_NONE as MQCI_NONE  # noqa: PLC0414 - exported
 
+HIGHEST_PUB_LEVEL = 9
+"""PubLevel of a publication whose program asks for no other (guide 4.6.1)."""
+
+
 MANAGED_PREFIX = "SYSTEM.MANAGED."
 """So begin the names of queues that the queue manager makes for one subscription each."""
 PROXY_SUB_ID = b"PROXY"

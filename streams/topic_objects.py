@@ -58,7 +58,7 @@ DEFAULT_NAMELISTS: Final = (
 BASE_TOPIC: Final = "SYSTEM.BASE.TOPIC"
 
 
-_RESOLVED_ROOM: Final = 16 << 20
+_MOST_RESOLVED_BYTES: Final = 16 << 20
 # What a resolved topic takes beside its topic string.
 _RESOLVED_BYTES: Final = 600
 
@@ -221,7 +221,7 @@ class TopicObjects:
         self._by_name: dict[str, TopicObject] = {}
         self._by_topic: dict[str, TopicObject] = {}
         self._copies: set[str] = set()
-        self._resolved: BoundedCache[str, ResolvedTopic] = BoundedCache(_RESOLVED_ROOM)
+        self._resolved: BoundedCache[str, ResolvedTopic] = BoundedCache(_MOST_RESOLVED_BYTES)
         self._blocks: BlockSet | None = None
         # Of the topic strings in _by_topic, each once, in descending order.
         self._lengths: tuple[int, ...] | None = None

@@ -24,6 +24,7 @@ from tests.board import board
 from tests.commands.links.mosquitto import free_port
 from tests.prometheus import Prometheus, prometheus
 from tests.reliability.workload import CONTROL, STREAM, put
+from tests.waiting import PATIENCE_S
 
 PICTURE: Final = Path(__file__).parents[1] / "docs" / "pictures" / "board.svg"
 VARIABLES: Final = {"$qmgr": ".*", "$input": "SYSTEM.BROKER.*", "$dead": "SYSTEM.DEAD.LETTER.QUEUE"}
@@ -69,7 +70,7 @@ def at_work(directory: Path) -> Iterator[tuple[QueueManagerStore, str]]:
             yield store, address
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE_S)
 
 
 def put_some(store: QueueManagerStore, second: int) -> None:

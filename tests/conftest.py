@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from itertools import cycle, groupby
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +54,8 @@ settings.load_profile("nightly" if IS_NIGHT else "gate")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    # What a thread logs between two tests, when nothing of pytest's listens, is for nobody's terminal.
+    logging.root.addHandler(logging.NullHandler())
     if IS_NIGHT and config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = int(SEED or 0)
 
@@ -69,10 +72,11 @@ def pytest_collection(session: pytest.Session) -> None:
     config.args = [*every[first:], *every[:first]]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Mark ``servers`` what needs one, and ``nightly`` what is not for the gate. All processes have one order."""
-    if hasattr(config, "workerinput"):
+    workers = getattr(config, "workerinput", {}).get("workercount")
+    if workers is not None:
         items.sort(key=lambda item: item.path)
     starting = (needs_mosquitto.mark, needs_mqi.mark, needs_nats.mark, needs_kafka.mark, needs_chromium.mark)
     for item in items:
@@ -82,6 +86,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.nightly)
         if may_be_tried_again(item) and config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+    yield
+    if workers is not None:
+        items[:] = long_first(items, workers)
+
+
+def long_first(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
+    """An order for processes that begin with an equal part each; who is done takes over the end of another's.
+
+    What takes long begins a part, so that the ends are short; one process has all that needs a session of Spark.
+    """
+    modules = [list(some) for _, some in groupby(items, key=lambda item: item.path)]
+    parts: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    short: list[pytest.Item] = []
+    turns = cycle(parts[1:] or parts)
+    for some in modules:
+        if not any(item.get_closest_marker("slow") for item in some):
+            short += some
+        elif "spark" in some[0].path.parts:
+            parts[0] += some
+        else:
+            next(turns).extend(some)
+    ordered: list[pytest.Item] = []
+    for at, part in enumerate(parts):
+        room = max(0, (len(items) - len(ordered)) // (workers - at) - len(part))
+        ordered += [*part, *short[:room]]
+        del short[:room]
+    return [*ordered, *short]
 
 
 @pytest.hookimpl(wrapper=True)

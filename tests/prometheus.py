@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.commands.links.mosquitto import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 CONFIGURATION: Final = Path(__file__).parents[1] / "deploy" / "prometheus.yml"
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
@@ -35,7 +35,7 @@ class Prometheus:
     def ask(self, what: str, **parameters: str) -> Any:
         """The data that the API gives. Raises AssertionError with what Prometheus says where it refuses."""
         try:
-            with urlopen(f"{self._url}/api/v1/{what}?{urlencode(parameters)}", timeout=60) as answer:
+            with urlopen(f"{self._url}/api/v1/{what}?{urlencode(parameters)}", timeout=PATIENCE_S) as answer:
                 return json.load(answer)["data"]
         except URLError as error:
             raise AssertionError(f"{parameters}: {getattr(error, 'read', bytes)().decode() or error}") from error
@@ -75,4 +75,4 @@ def prometheus(directory: Path, target: str) -> Iterator[Prometheus]:
         yield server
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(PATIENCE_S)

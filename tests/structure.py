@@ -1,5 +1,7 @@
 """The rooms of the house: ``python -m tests.structure`` lists each with its floor, its size and what it imports.
 
+Before them it counts what docs/architecture.md ("Size") has.
+
 Rooms are those of ``tests.wings``, arrows the imports between two of them, in whatever function an import stands;
 what the four packages re-export from their tops is no arrow. A room's floor is the longest way down from it.
 """
@@ -105,6 +107,34 @@ def circles(graph: Graph) -> list[set[str]]:
             return list(merged.values())
 
 
+def longest_chain(modules: Graph) -> tuple[str, ...]:
+    """The longest way down through imports, in whatever function they stand; *modules* have no circle."""
+    chains: dict[str, tuple[str, ...]] = {}
+    for name in TopologicalSorter(modules).static_order():
+        chains[name] = (name, *max((chains[other] for other in modules[name]), key=len, default=()))
+    return max(chains.values(), key=len)
+
+
+def _lines_of_imports(path: Path) -> int:
+    tree = ast.parse(path.read_text())
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in nodes)
+
+
+def sums(root: Path) -> Iterator[tuple[str, str]]:
+    """What is counted of the whole house."""
+    house = House.of(root)
+    count, lines = len(house.lines), sum(house.lines.values())
+    imports = sum(_lines_of_imports(path) for package in PACKAGES for path in (root / package).rglob("*.py"))
+    yield "modules", f"{count:,}"
+    yield "lines", f"{lines:,}"
+    yield "lines a module", f"{lines / count:.0f}"
+    yield "lines that import", f"{imports / lines:.1%}"
+    yield "rooms, arrows between them", f"{len(house.rooms)}, {sum(map(len, house.rooms.values()))}"
+    yield "floors", f"{max(house.floors().values()) + 1}"
+    yield "longest chain of imports", f"{len(longest_chain(house.modules))}"
+
+
 def drawing(root: Path) -> Iterator[str]:
     """Each room with its floor, its size, and the rooms that it imports from, the highest first."""
     house = House.of(root)
@@ -116,4 +146,6 @@ def drawing(root: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    print("\n".join(f"{value:>8} {what}" for what, value in sums(HERE)))
+    print(" -> ".join(longest_chain(House.of(HERE).modules)))
     print("\n".join(drawing(HERE)))

@@ -6,23 +6,32 @@ new figure here: ``pytest tests/test_calls.py -s`` prints all of them.
 
 from __future__ import annotations
 
+import asyncio
+import cProfile
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from commands.broker.objects import QueueManager
 from commands.cli import main
+from commands.config.settings import ChannelRule
+from commands.listener import worker
+from commands.listener.security import Security
+from commands.listener.server import Listener, ListenerOptions
 from commands.qmgr.processor import Processor
+from commands.qmgr.store import QueueManagerStore
+from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT
+from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
 from tests.benchmarks.replay import messages_of
 from tests.benchmarks.test_processor import NOW, TOPICS, Durability, Traffic, _loaded
+from tests.commands.listener.mqi_client import MqiClient
 
 MORE: Final = 100
-PUT, CAPTURED = TOPICS + 20, 220
+PUT, CAPTURED, FEW = TOPICS + 20, 220, 20
 """Messages before those that count: the first one on a topic fills caches."""
 
 PROCESSOR: Final = {
@@ -41,22 +50,26 @@ VERBS: Final = {
     ("why", "--json"): 443,
     ("differences",): 84,
 }
+LISTENER: Final = {
+    ("put", 0, MQPER_NOT_PERSISTENT): 555,
+    ("put", 0, MQPER_PERSISTENT): 625,
+    ("put", MQPMO_SYNCPOINT, MQPER_PERSISTENT): 577,
+    ("get", 0, MQPER_NOT_PERSISTENT): 645,
+    ("get", MQGMO_SYNCPOINT, MQPER_PERSISTENT): 596,
+}
+"""Of a program that shares its connection, as IBM's Java client does."""
 
 
 @contextmanager
 def _counted() -> Iterator[list[int]]:
     """How many calls of functions there were, those in C included."""
-    found, numbers = [0], count(1)
-
-    def note(_frame: object, event: str, _argument: object) -> None:
-        if event in ("call", "c_call"):
-            found[0] = next(numbers)
-
-    sys.setprofile(note)
+    found, profile = [0], cProfile.Profile()
+    profile.enable()
     try:
         yield found
     finally:
-        sys.setprofile(None)
+        profile.disable()
+        found[0] = sum(entry.callcount for entry in profile.getstats())
 
 
 def _holds(said: int, few: int, many: int) -> None:
@@ -94,3 +107,43 @@ def test_verb(tmp_path: Path, words: tuple[str, ...], capfdbinary: pytest.Captur
 
     calls(1)  # what is imported when it is first used is not counted
     _holds(VERBS[words], calls(CAPTURED), calls(CAPTURED + MORE))
+
+
+@pytest.mark.parametrize(("verb", "options", "persistence"), LISTENER, ids=str)
+def test_listener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, options: int, persistence: int) -> None:
+    monkeypatch.setattr(worker, "_POLL_S", 3600.0)  # it goes by the clock
+
+    def calls(count: int) -> int:
+        home = tmp_path / f"{count}"
+        QueueManagerStore.create(home, QueueManager("QM1")).close()
+        chosen, anybody = ListenerOptions(port=0, quiesce_s=0), Security({"*": ChannelRule()})
+        listener = Listener(chosen, "QM1", lambda: QueueManagerStore.open(home, "QM1"), anybody)
+
+        def begun(port: int) -> tuple[MqiClient, int]:
+            client = MqiClient(port, sharing=10)
+            client.share_connection()
+            assert client.connect() == 0
+            return client, client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+
+        def put(client: MqiClient, handle: int, options: int) -> None:
+            for _ in range(count):
+                assert client.put(handle, bytes(1024), options, persistence=persistence)[0] == 0
+
+        def get(client: MqiClient, handle: int, options: int) -> None:
+            for _ in range(count):
+                client.request_message(handle, options)
+                assert len(client.streamed().body) == 1024
+
+        async def served() -> int:
+            client, handle = await asyncio.to_thread(begun, await listener.start())
+            with client:
+                if verb == "get":
+                    await asyncio.to_thread(put, client, handle, 0)
+                with _counted() as found:  # on this thread, so not those of the client
+                    await asyncio.to_thread(get if verb == "get" else put, client, handle, options)
+            await listener.stop()
+            return found[0]
+
+        return asyncio.run(served())
+
+    _holds(LISTENER[verb, options, persistence], calls(FEW), calls(FEW + MORE))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from migrate.known_problems import KNOWN
-from rfh2 import eph, layouts, mde, xqh
+from rfh2 import layouts, mde, pcf, xqh
 from rfh2.ccsid import EBCDIC_FIELDS
 from rfh2.layouts import Layout
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
@@ -213,7 +213,7 @@ def test_headers_have_the_names_and_lengths_that_the_code_gives_them() -> None:
     said = {row[0]: (row[1], row[2], row[3], int(re.findall(r"\d+", row[4])[0])) for row in table[1:]}
     kinds = [
         *STEPPED_OVER,
-        eph.KIND,
+        pcf.EPH_KIND,
         mde.KIND,
         xqh.KIND,
         HeaderKind("MQDLH", "DLH ", "MQDEAD", {1: layouts.MQDLH.size}),

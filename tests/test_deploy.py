@@ -21,11 +21,11 @@ import yaml
 
 from commands.cli import main
 from commands.cli.config import findings
+from commands.config.config_file import read_config
 from commands.config.home import PostgresqlHome, parse_home
-from commands.config.settings import read_config
 from tests.commands.links.mosquitto import free_port
 from tests.postgresql import needs_postgresql
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -140,6 +140,7 @@ def answers(port: int, probe: str) -> bool:
 
 @needs_postgresql
 @pytest.mark.servers
+@pytest.mark.nightly
 def test_the_command_of_the_image_works_from_two_places_in_front_of_one_database(
     postgresql_home: PostgresqlHome, tmp_path: Path
 ) -> None:
@@ -182,7 +183,7 @@ def test_the_command_of_the_image_works_from_two_places_in_front_of_one_database
         bridges.pop(works).kill()
         until(lambda: ready() == [waits], "the other one to take over")
         bridges[waits].terminate()
-        assert bridges[waits].wait(60) == 0
+        assert bridges[waits].wait(PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize("version", ["1.29", "latest"])

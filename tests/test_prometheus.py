@@ -15,6 +15,7 @@ import pytest
 from tests.board import board
 from tests.board_picture import Line, asked, at_work, drawn, lines, put_some
 from tests.prometheus import CONFIGURATION, PROMTOOL, Prometheus, needs_prometheus, prometheus
+from tests.waiting import PATIENCE_S
 
 pytestmark = [needs_prometheus, pytest.mark.servers]
 
@@ -51,7 +52,7 @@ def test_promtool_takes_the_configuration() -> None:
 
 
 def test_promtool_finds_nothing_wrong_with_our_own_metrics(watched: tuple[Prometheus, str, float, float]) -> None:
-    with urlopen(f"http://{watched[1]}/metrics", timeout=60) as answer:
+    with urlopen(f"http://{watched[1]}/metrics", timeout=PATIENCE_S) as answer:
         text = answer.read()
     ran = subprocess.run([str(PROMTOOL), "check", "metrics"], input=text, capture_output=True, check=False)
     found = (ran.stdout + ran.stderr).decode().splitlines()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 PATIENCE_S: Final = 120.0
+PATIENCE_MS: Final = 120_000
 _NAP_S: Final = 0.01
 
 

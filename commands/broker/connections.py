@@ -12,7 +12,19 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQOO_ANY_INPUT, MQOO_BROWSE, MQOO_OUTPUT
+
+
+class NotAnsweredError(StoreError):
+    """A process that works for a queue manager has not told in time what it alone knows, such as who is connected."""
+
+    def __init__(self, name: str, waited_s: float) -> None:
+        super().__init__(name, waited_s)
+        self.name, self.waited_s = name, waited_s
+
+    def __str__(self) -> str:
+        return f"{self.name} has not answered within {self.waited_s:g} s, so what it does is not known; ask again"
 
 
 class _Told(BaseModel):

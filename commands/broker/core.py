@@ -22,11 +22,12 @@ from commands.broker.exit_values import PublishExit
 from commands.broker.forward import Forwarder, MadePuts, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
-from commands.broker.outcome import EPOCH, Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.plan import CommandPlan
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.reading import Reading, as_kept, decoded
 from commands.broker.respond import is_due, response
+from commands.broker.times import EPOCH
 from commands.broker.trace import Tracer
 from commands.broker.translate import translate, unrefused
 from commands.broker.undo import Undo

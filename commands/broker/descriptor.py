@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from commands.disk.errors import MessageRefusedError
+from rfh2 import mqi_constants as m
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, order_of
 from rfh2.chain import sniffed
@@ -34,14 +35,6 @@ from rfh2.constants import (
 )
 from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, is_kept_body, qmgr_ccsid
 from rfh2.layouts import MQMD1, MQMD2
-from rfh2.mqi_constants import (
-    MQAT_UNIX,
-    MQRC_EXPIRY_ERROR,
-    MQRC_MD_ERROR,
-    MQRC_PERSISTENCE_ERROR,
-    MQRC_PRIORITY_ERROR,
-    MQRO_EXPIRATION,
-)
 from rfh2.mqmd import Mqmd
 
 HIGHEST_PRIORITY: Final = 9
@@ -117,13 +110,13 @@ class _Completed(NamedTuple):
 _Key = tuple[bytes, bytes, bytes, str | None, str]
 _Fields = tuple[int, bool, str | None, int | None]
 _ENTRY_BYTES: Final = 800
-_ACCEPTED_ROOM: Final = 4 << 20
-_ACCEPTED: Final[BoundedCache[_Key, _Fields]] = BoundedCache(_ACCEPTED_ROOM)
+_ACCEPTED_BYTES: Final = 4 << 20
+_ACCEPTED: Final[BoundedCache[_Key, _Fields]] = BoundedCache(_ACCEPTED_BYTES)
 # The same for a descriptor without MsgId, PutDate and PutTime, the edits of which depend on nothing else but the number
 # of the message, the time and the queue manager.
 _CompletedKey = tuple[bytes, bytes, str | None, str, str]
-_COMPLETED_ROOM: Final = 4 << 20
-_COMPLETED: Final[BoundedCache[_CompletedKey, _Completed]] = BoundedCache(_COMPLETED_ROOM)
+_COMPLETED_BYTES: Final = 4 << 20
+_COMPLETED: Final[BoundedCache[_CompletedKey, _Completed]] = BoundedCache(_COMPLETED_BYTES)
 _BEFORE_IDS: Final = slice(0, _SPANS["MsgId"].start)
 _BETWEEN: Final = slice(_SPANS["CorrelId"].stop, _SPANS["PutDate"].start)
 _BEHIND: Final = slice(_SPANS["PutTime"].stop, None)
@@ -221,7 +214,7 @@ def _normalised(
     found = _VERSIONS.get(md[4:8])
     if md[:4] != struc_id or found is None or len(md) < found[2]:
         why = "what stands before the message is not an MQMD of version 1 or 2"
-        raise MessageRefusedError(MQRC_MD_ERROR, queue, why)
+        raise MessageRefusedError(m.MQRC_MD_ERROR, queue, why)
     long, reader, _ = found
     fields = reader.unpack_from(md)
     expiry, ccsid, priority, persistence, msg_id, backout_count, reply_to_q, reply_to_qmgr, named, *_put = fields
@@ -252,7 +245,7 @@ def _normalised(
     if application and _is_blank(put_appl_name, blank):
         edits.append(("PutApplName", _field(application, 28, charset)))
         if put_appl_type == 0:
-            edits.append(("PutApplType", long.pack(MQAT_UNIX)))
+            edits.append(("PutApplType", long.pack(m.MQAT_UNIX)))
     # The program's date together with this clock's time of day would be a wrong time.
     if _is_blank(put_date, blank) or _is_blank(put_time, blank):
         stamp = _stamp(time, charset)
@@ -305,7 +298,7 @@ def _is_stamped(md: bytes) -> bool:
 
 def reports_expiration(md: bytes) -> bool:
     """Whether a message asks for a report when it expires. md: its descriptor, or the beginning of it."""
-    return bool(int.from_bytes(md[8:12], order_of(md)) & MQRO_EXPIRATION)
+    return bool(int.from_bytes(md[8:12], order_of(md)) & m.MQRO_EXPIRATION)
 
 
 def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:
@@ -328,11 +321,11 @@ def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:
 
 def _check(expiry: int, priority: int, persistence: int, queue: str) -> None:
     if expiry != MQEI_UNLIMITED and expiry <= 0:
-        raise MessageRefusedError(MQRC_EXPIRY_ERROR, queue, f"Expiry {expiry} is neither -1 nor above 0")
+        raise MessageRefusedError(m.MQRC_EXPIRY_ERROR, queue, f"Expiry {expiry} is neither -1 nor above 0")
     if priority < MQPRI_PRIORITY_AS_Q_DEF:
-        raise MessageRefusedError(MQRC_PRIORITY_ERROR, queue, f"Priority {priority} is below 0")
+        raise MessageRefusedError(m.MQRC_PRIORITY_ERROR, queue, f"Priority {priority} is below 0")
     if persistence not in (0, MQPER_PERSISTENT, MQPER_PERSISTENCE_AS_Q_DEF):
-        raise MessageRefusedError(MQRC_PERSISTENCE_ERROR, queue, f"Persistence {persistence} is not 0, 1 or 2")
+        raise MessageRefusedError(m.MQRC_PERSISTENCE_ERROR, queue, f"Persistence {persistence} is not 0, 1 or 2")
 
 
 def _is_blank(field: bytes, blank: bytes) -> bool:

@@ -35,7 +35,7 @@ from streams.topic_strings import remove_prefix
 # ReplyToQMgr.
 _HeaderKey = tuple[Rfh1 | Rfh2, DeliveryForm, int, str, str]
 
-_HEADERS_ROOM: Final = 8 << 20
+_HEADERS_BYTES: Final = 8 << 20
 # The size of an entry without the bytes of its headers: their objects, and the entry itself.
 _ENTRY_BYTES: Final = 3_000
 _FOLDER_BYTES: Final = 200
@@ -45,14 +45,14 @@ _READ_AGAIN_BYTES: Final = 1_024
 class RenderedHeaders:
     """A bounded cache of the broker: the header of a publication that has only one, its forwarded form, and the bytes.
 
-    room_bytes: the bound for all entries. Headers of more than some kilobytes are not kept, because two messages seldom
+    most_bytes: the bound for all entries. Headers of more than some kilobytes are not kept, because two messages seldom
     have the same large folders.
     """
 
     __slots__ = ("_rendered",)
 
-    def __init__(self, room_bytes: int = _HEADERS_ROOM) -> None:
-        self._rendered: BoundedCache[_HeaderKey, tuple[RenderedPublication, bytes]] = BoundedCache(room_bytes)
+    def __init__(self, most_bytes: int = _HEADERS_BYTES) -> None:
+        self._rendered: BoundedCache[_HeaderKey, tuple[RenderedPublication, bytes]] = BoundedCache(most_bytes)
 
     def __len__(self) -> int:
         return len(self._rendered)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
+from datetime import datetime
 
 from commands.broker.copies import Copies
 from commands.broker.exit_calls import Exited
@@ -14,8 +13,6 @@ from commands.headers.response import Completion
 from commands.model import Command
 from streams.operations import Delivery, Effect, Operation
 from streams.subscriptions import Subscription
-
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 # Not frozen: there is one for each message, and a frozen one takes four times as long to make.

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from commands.broker.descriptor import Accepted
 from commands.headers.response import Completion
+from rfh2.captured import MessageBytes
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode
-from rfh2.message_bytes import MessageBytes
 from rfh2.mqmd import Mqmd
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
-from commands.broker import identity_sets, subscription_attributes
+from commands.broker import subscription_attributes
 from commands.broker.authority import Action, queue_on_the_way
 from commands.broker.context import Context, Destination, Semantics
 from commands.broker.identity import SubscriptionQuery, belongs_to, by_identity, by_name, named_twin, variable_user
@@ -27,11 +28,15 @@ from rfh2.constants import (
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_SUB_INHIBITED,
     MQRC_TOPIC_NOT_ALTERABLE,
+    MQRCCF_ALREADY_JOINED,
     MQRCCF_CORREL_ID_ERROR,
     MQRCCF_DUPLICATE_SUBSCRIPTION,
     MQRCCF_NOT_AUTHORIZED,
     MQRCCF_REG_OPTIONS_ERROR,
+    MQRCCF_SUB_IDENTITY_ERROR,
     MQRCCF_SUB_NAME_ERROR,
+    MQRCCF_SUBSCRIPTION_IN_USE,
+    MQRCCF_SUBSCRIPTION_LOCKED,
     MQRCCF_TOPIC_ERROR,
 )
 from rfh2.errors import CommandError
@@ -126,7 +131,7 @@ def _already_joined(
     operation: Subscribe | AlterSubscription, command: RegisterSubscriber, context: Context
 ) -> Warned | None:
     before = context.space.subscription(operation.subscription.sub_id)
-    return None if before is None else identity_sets.already_joined(before, command)
+    return None if before is None else already_joined(before, command)
 
 
 def _on_its_queue(operation: Subscribe | AlterSubscription, context: Context) -> Subscribe | AlterSubscription:
@@ -271,7 +276,7 @@ def _own_first(fitting: list[Subscription], context: Context) -> Subscription | 
 
 def _create(request: _Request, context: Context) -> Subscribe:
     command, mqmd = request.command, context.mqmd
-    members = identity_sets.on_creation(command)
+    members = on_creation(command)
     options = options_of(command)
     subscription = Subscription(
         sub_id=context.new_id(),
@@ -345,7 +350,7 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
 def _alter(request: _Request, before: Subscription, moved: Subscription, context: Context) -> AlterSubscription:
     """*before* becomes *moved*, with the options, user data, user and expiry of the command."""
     command = request.command
-    members = identity_sets.on_registration(before, command)
+    members = on_registration(before, command)
     if command.has(RegOpt.NO_ALTER):
         return AlterSubscription(replace(before, **members.fields()), send_retained=False)
     after = replace(
@@ -355,7 +360,7 @@ def _alter(request: _Request, before: Subscription, moved: Subscription, context
         user=context.user,
         user_data=before.user_data if command.sub_user_data is None else command.sub_user_data,
     )
-    identity_sets.check_alteration(before, after, command, members)
+    check_alteration(before, after, command, members)
     again = before.options.new_pubs_only and not after.options.new_pubs_only and not after.options.pub_on_req_only
     renewed = None if context.expires_at is None else context.now
     after = replace(after, expires_at=context.expires_at, renewed=renewed, **members.fields())
@@ -364,3 +369,93 @@ def _alter(request: _Request, before: Subscription, moved: Subscription, context
 
 def _duplicate(name: str, why: str) -> CommandError:
     return CommandError(MQRCCF_DUPLICATE_SUBSCRIPTION, why=why, tags=(("SubName", name),))
+
+
+# Identity sets: which applications share a subscription, or hold it alone (guide 6.7.4, SubIdentity, Join options).
+#
+# set before            JoinShared by B                    JoinExcl by B
+# empty                 {B}                                {B} locked
+# {B}                   3157                               {B} locked
+# {B} locked            {B}                                3157
+# {A}                   {A, B}                             3155
+# {A} locked            3156                               3156
+# {A, B}                3157                               3155
+#
+# 3157 is a warning: the set stays as it is, and the rest of the command is done (IBM MQ, reason code 3157).
+
+
+class _Fields(TypedDict):
+    identities: tuple[str, ...]
+    exclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """An identity set: its members, and whether its only member holds it exclusively."""
+
+    identities: tuple[str, ...] = ()
+    exclusive: bool = False
+
+    def fields(self) -> _Fields:
+        """As the fields of a Subscription."""
+        return {"identities": self.identities, "exclusive": self.exclusive}
+
+
+def on_creation(command: RegisterSubscriber) -> Members:
+    """The identity set of a new subscription. Raises CommandError 3154 for an identity that does not join."""
+    return _joined(Members(), command)
+
+
+def on_registration(before: Subscription, command: RegisterSubscriber) -> Members:
+    """The identity set of an existing subscription after *command*. Raises CommandError 3154, 3155, 3156."""
+    return _joined(Members(before.identities, before.exclusive), command)
+
+
+def already_joined(before: Subscription, command: RegisterSubscriber) -> Warned | None:
+    """The warning 3157 if the identity of *command* has already joined *before* in the same way; None otherwise."""
+    identity = command.sub_identity
+    if identity is None or identity not in before.identities:
+        return None
+    joins = RegOpt.JOIN_EXCL if before.exclusive else RegOpt.JOIN_SHARED
+    return Warned(MQRCCF_ALREADY_JOINED, (("SubIdentity", identity),)) if command.has(joins) else None
+
+
+def check_alteration(before: Subscription, after: Subscription, command: RegisterSubscriber, members: Members) -> None:
+    """Check that no member changes a subscription that other members use.
+
+    Raises CommandError 3155 where *command* gives an identity that would not be the only member, 3156 where it gives
+    none and another holds the subscription exclusively. To renew Expiry is not a change.
+    """
+    if before == after:
+        return
+    identity = command.sub_identity
+    if identity is not None and members.identities != (identity,):
+        raise _error(MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
+    if identity is None and before.exclusive:
+        raise _error(MQRCCF_SUBSCRIPTION_LOCKED, before.identities[0], "another identity holds the subscription")
+
+
+def _joined(before: Members, command: RegisterSubscriber) -> Members:
+    identity = command.sub_identity
+    if identity is None:
+        return before
+    member = identity in before.identities
+    alone = before.identities == (identity,)
+    if command.has(RegOpt.JOIN_SHARED):
+        if before.exclusive and not alone:
+            raise _error(MQRCCF_SUBSCRIPTION_LOCKED, identity, "another identity holds the subscription")
+        return Members(before.identities if member else (*before.identities, identity))
+    if command.has(RegOpt.JOIN_EXCL):
+        if before.exclusive and not alone:
+            raise _error(MQRCCF_SUBSCRIPTION_LOCKED, identity, "another identity holds the subscription")
+        if before.identities and not alone:
+            raise _error(MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
+        return Members((identity,), exclusive=True)
+    if not member:
+        why = "the identity is not in the set, and the command has no join option"
+        raise _error(MQRCCF_SUB_IDENTITY_ERROR, identity, why)
+    return before
+
+
+def _error(reason: int, identity: str, why: str) -> CommandError:
+    return CommandError(reason, why=why, tags=(("SubIdentity", identity),))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
-from commands.broker.outcome import EPOCH
+from commands.broker.times import from_microseconds, to_microseconds
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.message import decode, encode
 from streams.operations import Publication, Published, UnreadPublication
 from streams.subscriptions import Subscription
-
-_MICROSECOND: Final = timedelta(microseconds=1)
-LAST_US: Final = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 
 # Pydantic takes no configuration beside a bare dataclass, but hands a container's down to it: hence the tuple.
 _SUBSCRIPTION: Final = TypeAdapter(tuple[Subscription], config=ConfigDict(ser_json_bytes="hex", val_json_bytes="hex"))
@@ -29,16 +25,6 @@ class PublicationRow(NamedTuple):
     persistent: bool
     md: bytes
     body: bytes
-
-
-def to_microseconds(moment: datetime) -> int:
-    """*moment*, which knows its time zone, as microseconds since 1970 in UTC, exactly."""
-    return (moment - EPOCH) // _MICROSECOND
-
-
-def from_microseconds(microseconds: int) -> datetime:
-    """The moment, in UTC."""
-    return EPOCH + timedelta(microseconds=microseconds)
 
 
 def subscription_state(subscription: Subscription) -> str:

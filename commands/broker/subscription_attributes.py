@@ -23,21 +23,8 @@ from commands.broker.attribute_kinds import (
     words,
 )
 from commands.model import RegOpt
-from rfh2 import mqi_constants, pcf_admin_names as c
+from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
-from rfh2.mqi_constants import (
-    MQCI_NONE,
-    MQSO_ANY_USERID,
-    MQSO_DURABLE,
-    MQSO_FIXED_USERID,
-    MQSO_GROUP_SUB,
-    MQSO_MANAGED,
-    MQSO_NEW_PUBLICATIONS_ONLY,
-    MQSO_PUBLICATIONS_ON_REQUEST,
-    MQSO_SCOPE_QMGR,
-    MQSO_WILDCARD_CHAR,
-    MQSO_WILDCARD_TOPIC,
-)
 from rfh2.pcf_names import MQBACF_SUB_ID, MQCA_TOPIC_STRING
 from streams.subscriptions import (
     DeliveryPersistence,
@@ -91,7 +78,7 @@ DURABLE: Final = SubscriptionAttribute(
     ),
     c.MQIACF_DURABLE_SUBSCRIPTION,
     shown_only=True,
-    mqso={False: MQSO_DURABLE},
+    mqso={False: m.MQSO_DURABLE},
 )
 SUB_TYPE: Final = SubscriptionAttribute(
     "SUBTYPE",
@@ -153,14 +140,14 @@ SUBSCRIPTION: Final = (
         "managed",
         choice(PROVIDED=(False, c.MQDC_PROVIDED), MANAGED=(True, c.MQDC_MANAGED)),
         c.MQIACF_DESTINATION_CLASS,
-        mqso={True: MQSO_MANAGED},
+        mqso={True: m.MQSO_MANAGED},
     ),
     SubscriptionAttribute(
         "DESTCORL",
         "correl_id",
         Hexadecimal(24),
         c.MQBACF_DESTINATION_CORREL_ID,
-        default=MQCI_NONE,
+        default=m.MQCI_NONE,
         mqsd="SubCorrelId",
     ),
     DURABLE,
@@ -173,7 +160,7 @@ SUBSCRIPTION: Final = (
         mqsd="SubExpiry",
     ),
     # The bridge's own keyword.
-    SubscriptionAttribute("GROUPSUB", "grouped", choice(YES=(True, 0), NO=(False, 0)), mqso={True: MQSO_GROUP_SUB}),
+    SubscriptionAttribute("GROUPSUB", "grouped", choice(YES=(True, 0), NO=(False, 0)), mqso={True: m.MQSO_GROUP_SUB}),
     SUB_TYPE,
     SubscriptionAttribute("CRDATE", "", Text(12, filled_to=12), c.MQCA_CREATION_DATE, shown_only=True),
     SubscriptionAttribute("CRTIME", "", Text(8, filled_to=8), c.MQCA_CREATION_TIME, shown_only=True),
@@ -208,7 +195,7 @@ SUBSCRIPTION: Final = (
         c.MQIACF_REQUEST_ONLY,
         default=False,
         option=RegOpt.PUB_ON_REQ_ONLY,
-        mqso={True: MQSO_PUBLICATIONS_ON_REQUEST},
+        mqso={True: m.MQSO_PUBLICATIONS_ON_REQUEST},
     ),
     SubscriptionAttribute(
         "SELECTOR",
@@ -227,7 +214,7 @@ SUBSCRIPTION: Final = (
         c.MQIACF_SUBSCRIPTION_SCOPE,
         default=False,
         option=RegOpt.LOCAL,
-        mqso={True: MQSO_SCOPE_QMGR},
+        mqso={True: m.MQSO_SCOPE_QMGR},
     ),
     SUB_USER,
     SubscriptionAttribute(
@@ -246,7 +233,7 @@ SUBSCRIPTION: Final = (
         default=True,
         always=True,
         option=RegOpt.VARIABLE_USER_ID,
-        mqso={True: MQSO_ANY_USERID, False: MQSO_FIXED_USERID},
+        mqso={True: m.MQSO_ANY_USERID, False: m.MQSO_FIXED_USERID},
     ),
     SubscriptionAttribute(
         "WSCHEMA",
@@ -256,14 +243,14 @@ SUBSCRIPTION: Final = (
         default=WildcardScheme.TOPIC,
         always=True,
         fixed=True,
-        mqso={WildcardScheme.CHAR: MQSO_WILDCARD_CHAR, WildcardScheme.TOPIC: MQSO_WILDCARD_TOPIC},
+        mqso={WildcardScheme.CHAR: m.MQSO_WILDCARD_CHAR, WildcardScheme.TOPIC: m.MQSO_WILDCARD_TOPIC},
     ),
     SubscriptionAttribute(
         "",
         "new_pubs_only",
         _NOT_IN_MQSC,
         option=RegOpt.NEW_PUBS_ONLY,
-        mqso={True: MQSO_NEW_PUBLICATIONS_ONLY},
+        mqso={True: m.MQSO_NEW_PUBLICATIONS_ONLY},
     ),
     SubscriptionAttribute("", "inform_if_ret", _NOT_IN_MQSC, option=RegOpt.INFORM_IF_RET),
     SubscriptionAttribute("", "incl_stream_name", _NOT_IN_MQSC, option=RegOpt.INCL_STREAM_NAME),
@@ -275,7 +262,7 @@ BY_KEYWORD: Final[Mapping[str, SubscriptionAttribute]] = MappingProxyType(
     {attribute.keyword: attribute for attribute in SUBSCRIPTION if attribute.keyword}
 )
 MQSO_NAMES: Final[Mapping[int, str]] = MappingProxyType(
-    {value: name for name, value in vars(mqi_constants).items() if name.startswith("MQSO_")}
+    {value: name for name, value in vars(m).items() if name.startswith("MQSO_")}
 )
 _WITH_MQSO: Final = tuple(attribute for attribute in SUBSCRIPTION if attribute.mqso)
 _BY_FIELD: Final = {attribute.field: attribute for attribute in SUBSCRIPTION if attribute.option is not None}

@@ -54,7 +54,6 @@ from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCI_NONE
 from streams.char_wildcards import MANY, ONE
 from streams.operations import (
-    HIGHEST_PUB_LEVEL,
     AlterSubscription,
     ClearRetained,
     Excluded,
@@ -64,7 +63,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.selectors import registered_selector
-from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
+from streams.subscriptions import HIGHEST_PUB_LEVEL, PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 

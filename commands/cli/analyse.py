@@ -24,7 +24,7 @@ from commands.options.replays import (
 )
 from commands.options.reports import ReportForms, report_options
 from commands.options.rows import RowForm, row_options
-from commands.options.verb import verb
+from commands.options.verb import DIRECTORY, verb
 from commands.pages import MOST_ROWS
 from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
@@ -60,14 +60,14 @@ def _columns(own: Mapping[str, Any]) -> tuple[str, ...]:
 @click.option(
     "--out",
     "output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     metavar="DIRECTORY",
     help="Write all rows of every table to this directory, as Parquet.",
 )
 @click.option(
     "--file-transfers",
     "transfers",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     metavar="DIRECTORY",
     help="Write what agents of Managed File Transfer published to this directory, as tables.",
 )

@@ -13,12 +13,13 @@ import click
 
 from commands.broker.objects import is_object_name
 from commands.client.errors import BackedOutError, ConnectionLostError
-from commands.config.settings import Config, exposed_secrets, read_config
+from commands.config.config_file import exposed_secrets, read_config
+from commands.config.settings import Config
 from commands.config.urls import Address, is_topic_address, parse_topic_address
 from commands.links.engine.threads import Backoff
 from commands.links.ibmmq.capturing import MqCapture
 from commands.links.opening import queues_address
-from commands.options.verb import given_on_the_line, verb
+from commands.options.verb import FILE, given_on_the_line, verb
 from commands.running.capture_files import MOST_IN_DOUBT, CapturedOnce, CaptureFiles
 from commands.running.capture_topic import CaptureTopic
 from commands.terminal.console import Console
@@ -41,7 +42,7 @@ _LONGEST_PAUSE_S: Final = 30.0
 @click.option("--queues", metavar="URL", help="The queue manager: mq://host:1414/QMGR?channel=NAME, as for run.")
 @click.option(
     "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="The same as for run: [queues], and for --out kafka:// the users, TLS and [topics.kafka] of [topics].",
 )

@@ -12,8 +12,9 @@ import click
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.client.places import place_of
+from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
-from commands.config.settings import ConfigError, QueuesConfig, exposed_secrets, read_config
+from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import Address, parse_mq_address
 from commands.disk.permissions import closing as closing_of
 from commands.links.checking.client import ClientCheck
@@ -22,7 +23,7 @@ from commands.links.checking.trees import CheckResult, KafkaCheck, MqttCheck, Na
 from commands.links.mqtt.topics import filter_of
 from commands.links.opening import Places, leaving
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
-from commands.options.verb import verb
+from commands.options.verb import FILE, verb
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import LoadedState
@@ -41,7 +42,7 @@ from streams.topic_objects import QUEUE_NAMELIST
 @queue_manager_or_none("where a URL names one, or ")
 @click.option("--queues", metavar="URL", help="The same as for run.")
 @click.option("--topics", metavar="URL", help="The same as for run.")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The same as for run.")
+@click.option("--config", type=FILE, metavar="FILE", help="The same as for run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each test.")
 @click.argument("url", required=False, metavar="[mq://...]")
 @click.pass_obj

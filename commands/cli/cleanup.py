@@ -6,16 +6,15 @@ from typing import Any
 
 import click
 
-from commands.broker.jms_queues import ADMIN_QUEUE
+from commands.broker.queue_names import ADMIN_QUEUE
 from commands.config.home import Home
 from commands.explain.command_text import is_response
 from commands.headers.registry import is_command
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import verb
-from commands.qmgr.jms_cleaner import Identify, JmsCleaner
-from commands.qmgr.jms_cleanup import CleanupItem, Level, MessageKind
+from commands.qmgr.jms_cleanup import CleanupItem, Identify, JmsCleaner, Level, MessageKind
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from commands.terminal.console import Console, ExitCode
 from rfh2.errors import QPubSubError
 from rfh2.message import decode

@@ -10,13 +10,14 @@ from typing import Final
 
 import click
 
-from commands.config.settings import Config, ConfigError, config_of, exposed_secrets
+from commands.config.config_file import config_of, exposed_secrets
+from commands.config.settings import Config, ConfigError
 from commands.console.access import console_options
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.opening import Monitoring
 from commands.options.queue_manager import default_home
-from commands.options.verb import verb_group
+from commands.options.verb import FILE_THAT_IS, verb_group
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import is_there
 from commands.terminal.console import Console, ExitCode
@@ -49,7 +50,7 @@ def command() -> None:
     prints=True,
     exit_codes={0: "valid", 1: "there are errors; all of them are named"},
 )
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.argument("file", type=FILE_THAT_IS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def check(console: Console, file: Path, as_json: bool) -> ExitCode:

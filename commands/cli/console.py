@@ -10,16 +10,16 @@ from typing import Final
 
 import click
 
+from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
-from commands.config.settings import exposed_secrets, read_config
 from commands.console.access import ConsoleOptions, console_options
 from commands.console.source import Source, store_of_pages
 from commands.disk.open_files import raise_limit
-from commands.listener.server import ListenError
+from commands.listener.places import ListenError
 from commands.options.captures import format_option
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
 from commands.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option, timeline
-from commands.options.verb import json_option, verb
+from commands.options.verb import FILE, json_option, verb
 from commands.qmgr.store.opening import queue_managers
 from commands.running.listening import where_of
 from commands.terminal.console import Console
@@ -54,7 +54,7 @@ _DEFAULT_PORT: Final = "8414"
 )
 @click.option(
     "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="A TOML file whose table [console] has users, TLS and names, as for run --config.",
 )

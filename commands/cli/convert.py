@@ -12,7 +12,7 @@ import click
 from commands.disk.files import to_disk
 from commands.explain.selection import MessageSelection
 from commands.options.captures import Captures, capture_files, selection_options
-from commands.options.verb import verb
+from commands.options.verb import FILE_OR_DASH, verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.output_file import OutputFile
@@ -44,7 +44,7 @@ _WRITTEN: Final = tuple(entry.name for entry in FORMATS.values() if entry.writer
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    type=FILE_OR_DASH,
     metavar="FILE|-",
     help="Write to FILE, not to stdout. FILE appears when it is complete.",
 )

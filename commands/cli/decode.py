@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import click
 
-from commands.explain.equivalents.records import record_json, record_view
+from commands.explain.equivalents.records import MessageView, record_json, record_view
 from commands.explain.selection import MessageSelection
-from commands.explain.view import MessageView
 from commands.options.captures import STDIN, Captures, capture_files, selection_options
-from commands.options.verb import verb
+from commands.options.verb import FILE, verb
 from commands.terminal.console import Console, ExitCode, harmless_data, harmless_json
 from commands.terminal.counted import counted
 from commands.terminal.workers import cores, worked
@@ -58,7 +57,7 @@ _FIELDS: Final = tuple(CapturedMessage.model_fields)
 @click.option("--explain", is_flag=True, help="Print what each message would cause on an empty queue manager.")
 @click.option(
     "--setup",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="SCRIPT",
     help="With --explain: run this MQSC first, to define streams and subscription points.",
 )

@@ -45,6 +45,6 @@ def _held(home: Home, qmgr: str) -> str:
         (sum(queue.depth for queue in found.queues), "message"),
         (found.subscriptions, "subscription"),
         (found.retained, "retained publication"),
-        (sum(waiting for _, waiting, _ in found.owed), "undelivered publication"),
+        (sum(waiting for _, waiting, _ in found.undelivered), "undelivered publication"),
     )
     return ", ".join(counted(count, noun) for count, noun in counts if count)

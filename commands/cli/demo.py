@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from commands.options.verb import verb
+from commands.options.verb import DIRECTORY, verb
 from commands.terminal.console import Console, ExitCode
 
 SHOWN: Final = (
@@ -30,7 +30,7 @@ SHOWN: Final = (
 @click.option(
     "--copy",
     "directory",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     metavar="DIRECTORY",
     help="Run nothing. Copy the captures, scripts and legacy states of the help pages' examples to DIRECTORY.",
 )

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import click
 
+from commands.config.config_file import read_config
 from commands.config.home import Home
-from commands.config.settings import read_config
 from commands.options.queue_manager import HomeType
-from commands.options.verb import json_option, verb
+from commands.options.verb import FILE, FILE_OR_DASH, json_option, verb
 from commands.running.bridge import Bridge
 from commands.running.developer import ADMIN, ADMIN_CHANNEL, APP, APP_CHANNEL, Developer, passing_home
 from commands.terminal.console import Console
@@ -82,18 +82,8 @@ _STDIN: Final = 0
     help="Whether IBM's developer defaults are defined.",
 )
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve metrics and probes here, as run does.")
-@click.option(
-    "--log",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    metavar="FILE|-",
-    help="Append a log to this file, as run does.",
-)
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="A file as for run --config: TLS, limits, more channels.",
-)
+@click.option("--log", type=FILE_OR_DASH, metavar="FILE|-", help="Append a log to this file, as run does.")
+@click.option("--config", type=FILE, metavar="FILE", help="A file as for run --config: TLS, limits, more channels.")
 @click.option("--until-eof", is_flag=True, help="End when standard input ends, so also when the calling program ends.")
 @json_option
 @click.pass_obj

@@ -28,17 +28,16 @@ from commands.options.replays import (
     spark_session,
 )
 from commands.options.reports import ReportForms, report_options
-from commands.options.verb import verb
+from commands.options.verb import FILE, FILE_THAT_IS, verb
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.deliveries import LocalDifferences
 from commands.replay.differences.html import page
 from commands.replay.differences.observe import Cutover
 from commands.replay.differences.report import Gate, parse_gate
 from commands.replay.differences.text import lines_of
-from commands.replay.network.comparison import NetworkChange, NetworkComparison, network_picture
+from commands.replay.network.comparison import NetworkChange, NetworkComparison, network_picture, network_report_lines
 from commands.replay.network.html import network_page
-from commands.replay.network.text import network_report_lines
-from commands.replay.network.transcript import network_problems
+from commands.replay.network.local import network_problems
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.output_file import OutputFile
@@ -79,7 +78,7 @@ class _Sink(Protocol):
 @report_options
 @click.option(
     "--fail-on",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=FILE_THAT_IS,
     metavar="FILE",
     help="End with 1 if there is more than FILE accepts. Each line of FILE is a rule and a number: D01 12.",
 )
@@ -93,10 +92,7 @@ class _Sink(Protocol):
 @click.option("--before", type=ESTATE_PATH, metavar="ESTATE", help="Compare networks: the estate.toml of today.")
 @click.option("--after", type=ESTATE_PATH, metavar="ESTATE", help="With --before: the estate.toml of tomorrow.")
 @click.option(
-    "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="With --after: draw tomorrow's network with its publications to FILE.",
+    "--svg", type=FILE, metavar="FILE", help="With --after: draw tomorrow's network with its publications to FILE."
 )
 @click.pass_obj
 def command(

@@ -17,7 +17,7 @@ from commands.explain.reading import explained
 from commands.explain.selection import Choosing, MessageSelection, SeqRanges
 from commands.options.captures import SEQ_RANGES, STDIN, say_that_stdin_is_read, selection_options
 from commands.options.queue_manager import typed_property
-from commands.options.verb import verb
+from commands.options.verb import PATH_OR_DASH, verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage
@@ -137,7 +137,7 @@ def _message_options(function: F) -> F:
 @click.option("--json", "to", flag_value="jsonl", help="The same as --to jsonl.")
 @_message_options
 @selection_options(with_seq=False)
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE|-]...")
+@click.argument("files", nargs=-1, type=PATH_OR_DASH, metavar="[FILE|-]...")
 @click.pass_obj
 def command(
     console: Console,

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from commands.disk.files import to_disk
 from commands.options.captures import STDIN
-from commands.options.verb import verb
+from commands.options.verb import FILE, PATH_OR_DASH, verb
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -75,7 +75,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Calla
     "-o",
     "--output",
     "target",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     default="-",
     show_default="stdout",
     metavar="FILE|-",
@@ -88,7 +88,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Calla
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
 @click.option(
     "--write-setup",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write the MQSC that replay needs as --setup. An existing file is not replaced.",
 )

@@ -18,7 +18,7 @@ from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
 from commands.mqsc.script import lines_of
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
 from commands.options.remote import connected_to, run_mqsc
-from commands.options.verb import verb
+from commands.options.verb import FILE_OR_DASH, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.running.mqsc_scripts import runner_of
 from commands.terminal.console import Console, ExitCode
@@ -34,9 +34,7 @@ _BATCH: Final = 100
     exit_codes={1: "a command failed"},
 )
 @queue_manager_or_none("for a script of DISPLAY commands ")
-@click.argument(
-    "script", default="-", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="[SCRIPT|-]"
-)
+@click.argument("script", default="-", type=FILE_OR_DASH, metavar="[SCRIPT|-]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each command.")
 @click.pass_obj
 def command(console: Console, qmgr: str | None, home: Home, script: Path, as_json: bool) -> ExitCode:

@@ -12,7 +12,7 @@ import click
 
 from commands.disk.files import to_disk
 from commands.listener.passwords import changed_users, password_hash, valid_user
-from commands.options.verb import json_option, verb
+from commands.options.verb import FILE, json_option, verb
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile
 
@@ -24,7 +24,7 @@ _OWNER_ONLY: Final = 0o600
 @click.argument("user")
 @click.option(
     "--users",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Change the user's line in this file, or add it, instead of printing it. A new file can be read by you only.",
 )

@@ -35,9 +35,9 @@ from commands.options.replays import (
     spark_session,
     timeline,
 )
-from commands.options.verb import given_on_the_line, verb
+from commands.options.verb import DIRECTORY, PATH_OR_DASH, given_on_the_line, verb
 from commands.replay.local import ReplayCounts
-from commands.replay.network.transcript import network_problems
+from commands.replay.network.local import network_problems
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
@@ -72,7 +72,7 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     "-o",
     "--output",
     "target",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     metavar="FILE|-",
     help="Write the puts to FILE; its name ends in .jsonl or .parquet. With Spark it is a directory. The default is "
     "stdout, as JSON Lines, or nothing with --transcript. With --checkpoint the name can end in .delta: a Delta table.",
@@ -94,7 +94,7 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 @network_option("Replay the queue managers of this estate.toml as one network, with proxy subscriptions and scope.")
 @click.option(
     "--checkpoint",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     metavar="DIRECTORY",
     help="With Spark: replay only the messages that are new in FILE. DIRECTORY keeps the position of the last run.",
 )

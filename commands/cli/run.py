@@ -9,16 +9,18 @@ from typing import Any, Final
 import click
 
 from commands.broker.budget import Budget
+from commands.config.config_file import read_config
 from commands.config.home import Home
-from commands.config.settings import NO_STANDBY, Config, read_config
+from commands.config.settings import NO_STANDBY, Config
 from commands.console.access import console_options
 from commands.console.source import Source, store_of_pages
 from commands.options.queue_manager import queue_manager
-from commands.options.verb import json_option, verb
+from commands.options.verb import FILE, FILE_OR_DASH, json_option, verb
 from commands.qmgr.store import Durability
-from commands.running.bridge import Bridge, RunSettings
+from commands.running.bridge import Bridge
 from commands.running.listening import Beside, Service
 from commands.running.log_file import LogFormat
+from commands.running.run_settings import RunSettings
 from commands.terminal.console import Console
 from commands.terminal.users import groups_of
 
@@ -58,7 +60,7 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
 )
 @click.option(
     "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     callback=_configured,
     is_eager=True,
@@ -67,14 +69,11 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
 @queue_manager
 @click.option("--once", is_flag=True, help="Process the messages that are on the queues, then end.")
 @click.option(
-    "--record",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Append every put to this file as JSON Lines, after its commit.",
+    "--record", type=FILE, metavar="FILE", help="Append every put to this file as JSON Lines, after its commit."
 )
 @click.option(
     "--log",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    type=FILE_OR_DASH,
     metavar="FILE|-",
     help="Append a log to this file, one event on each line; SIGHUP opens it again. -: log on stderr.",
 )

@@ -20,7 +20,7 @@ from commands.config.home import Home, PostgresqlHome
 from commands.disk.errors import MessageRefusedError
 from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, say_created, user_of
-from commands.options.verb import verb_group
+from commands.options.verb import FILE, verb_group
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import queue_managers
 from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
@@ -46,7 +46,7 @@ def command() -> None:
     """
 
 
-_FILE: Final = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+_FILE: Final = click.argument("file", type=FILE)
 _JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 

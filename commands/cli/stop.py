@@ -10,8 +10,9 @@ from typing import Final
 
 import click
 
+from commands.broker.connections import NotAnsweredError
 from commands.config.home import Home, process_here
-from commands.disk.errors import NotAnsweredError, QueueManagerInUseError
+from commands.disk.errors import QueueManagerInUseError
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore

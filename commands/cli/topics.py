@@ -13,7 +13,7 @@ from commands.explain.pictures import page, svg as picture, text_tree
 from commands.options.captures import STDIN
 from commands.options.queue_manager import queue_manager_to_read
 from commands.options.rows import RowForm, row_options
-from commands.options.verb import verb
+from commands.options.verb import FILE_OR_DASH, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -22,7 +22,7 @@ from streams.mapping import collisions, places
 from streams.outline import Outline, marks, outline
 from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 
-_PICTURE: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+_PICTURE: Final = FILE_OR_DASH
 
 
 @verb("qpubsub topics -m QM1 --under Sport", "qpubsub topics -m QM1 --html topics.html", prints=True)

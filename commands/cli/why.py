@@ -17,7 +17,7 @@ from commands.config.home import Home
 from commands.config.settings import PublishExitConfig
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
-from commands.explain.why.text import Summary, lines_of, lines_of_each, subscription_words
+from commands.explain.why.verdict import Summary, lines_of, lines_of_each, subscription_words
 from commands.options.captures import SEQ_RANGES, format_option, selection_options
 from commands.options.queue_manager import complete_queue, only_queue_manager, queue_manager_or_none, typed_property
 from commands.options.replays import (
@@ -30,7 +30,7 @@ from commands.options.replays import (
     setup_option,
 )
 from commands.options.rows import RowForm, row_options
-from commands.options.verb import given_on_the_line, verb
+from commands.options.verb import PATH_OR_DASH, given_on_the_line, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.network.why import NetworkWhy
 from commands.replay.why import LocalWhy
@@ -67,7 +67,7 @@ Line = Callable[[Verdict], str]
     "--input",
     "inputs",
     multiple=True,
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     metavar="FILE|-",
     help="A capture, or a directory of captures; - is standard input.",
 )

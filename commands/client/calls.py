@@ -36,9 +36,17 @@ from rfh2.channel.layouts import (
     TSHM,
     UID_LONG,
 )
-from rfh2.channel.segments import REPLY, SegmentType, Structure
-from rfh2.channel.streaming import CALL, CHECKS, HAS_SELECTION, IDENTIFIERS
-from rfh2.channel.strings import read_string, write_strings
+from rfh2.channel.segments import (
+    CALL,
+    CHECKS,
+    HAS_SELECTION,
+    IDENTIFIERS,
+    REPLY,
+    SegmentType,
+    Structure,
+    read_string,
+    write_strings,
+)
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQCA_ALTERATION_DATE, MQCA_ALTERATION_TIME, MQGMO_WAIT
 from rfh2.mqmd import RawMqmd, read_mqmd

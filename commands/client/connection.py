@@ -26,9 +26,18 @@ from commands.client.line import CALL_S, Line
 from commands.client.negotiation import Offer, Terms
 from commands.client.transport import connected
 from rfh2.ccsid import ASCII_FIELDS
-from rfh2.channel.initial_data import FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP
-from rfh2.channel.segments import CONFIRM, WHOLE, SegmentType, split
-from rfh2.channel.streaming import CHECK_MSG, FAILURE, QUIESCING, STREAM_REQUEST
+from rfh2.channel.segments import (
+    CHECK_MSG,
+    CONFIRM,
+    FAILURE,
+    FAP_OF_PLAIN_PASSWORDS,
+    HIGHEST_FAP,
+    QUIESCING,
+    STREAM_REQUEST,
+    WHOLE,
+    SegmentType,
+    split,
+)
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import MQMD2
 from rfh2.mqi_constants import (

@@ -24,11 +24,11 @@ from rfh2.channel.segments import (
     CLOSE,
     CONFIRM,
     ERROR,
+    STATUS_CODES,
     WHOLE,
     SegmentHeader,
     SegmentType,
 )
-from rfh2.channel.status_codes import STATUS_CODES
 from rfh2.errors import DecodeError
 
 SEND_S: Final = 60.0

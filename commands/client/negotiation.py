@@ -11,19 +11,21 @@ from typing import Final
 
 from commands.client.errors import ProtocolError
 from rfh2.ccsid import ByteOrder
-from rfh2.channel.initial_data import (
+from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
+from rfh2.channel.segments import (
     CAPABILITIES1,
     CAPABILITIES2,
     CCSID,
     FAP_OF_PLAIN_PASSWORDS,
     HAS_SPI,
     HIGHEST_FAP,
+    LARGEST_SEGMENT,
     NO_HEADER_COMPRESSION,
     NO_MESSAGE_COMPRESSION,
     TRANSMISSION_SIZE,
+    SegmentHeader,
+    Structure,
 )
-from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
-from rfh2.channel.segments import LARGEST_SEGMENT, SegmentHeader, Structure
 
 ROUNDS: Final = 4
 """The most answers before nothing is marked: two are usual."""

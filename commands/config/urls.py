@@ -109,7 +109,7 @@ def parse_address(text: str, option: str) -> Address:
     if parts.scheme in _OF_MQ:
         if not path or "/" in path:
             raise ConfigError(option, f"the queue manager's name is missing: {parts.scheme}://host:1414/QMGR")
-    elif path:
+    elif path and parts.hostname:
         raise ConfigError(option, f"{parts.scheme}:// takes no path; the prefix of topics is a key of --config")
     elif not parts.hostname:
         raise ConfigError(option, f"the host is missing: {parts.scheme}://host")

@@ -11,11 +11,10 @@ from markupsafe import Markup, escape
 
 from commands.console.query import NotThereError, Query
 from commands.console.source import State
-from commands.explain.equivalents.records import record_view
+from commands.explain.equivalents.records import MessageView, record_view
 from commands.explain.reading import explained
 from commands.explain.selection import compile_where
 from commands.explain.sentence import dead_letter_sentence, response_sentence, sentence
-from commands.explain.view import MessageView
 from commands.replay.step import Timeline
 from commands.replay.step.views import change_lines, state_lines, step_lines
 from rfh2.captured import CapturedMessage

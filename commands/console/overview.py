@@ -9,8 +9,7 @@ from markupsafe import Markup
 from commands.broker.context import not_read
 from commands.console.query import ROWS, Query, pager
 from commands.console.source import LENGTHS_S, MOST_PERIODS, History, State
-from commands.pages import Series, timeline
-from commands.pages.timeline import spelt
+from commands.pages import Series, spelt, timeline
 from commands.running.journal import where_it_works
 from commands.running.status import status_of
 from rfh2.reasons import reason_text

@@ -4,11 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
-from commands.console import connections, definitions, messages, overview, queues, topics
-from commands.console.query import Query
+from commands.broker.connections import Order, programs
+from commands.console import messages, overview, queues, topics
+from commands.console.query import ROWS, NotThereError, Query, pager
+from commands.console.queues import Download
 from commands.console.source import State
+from commands.mqsc.export import exported
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.listeners import AskedListeners
+from commands.running.mqsc_scripts import apply_script
+
+# The programs that are connected by a listener, and the form that ends one.
+
+_CONNECTION_SORTS: Final = ("address", "channel", "user", "application", "since", "objects", "puts", "gets")
+_CONNECTION_TEXTS: Final = ("address", "channel", "user", "asserted", "application")
+
+
+def connections(state: State, query: Query) -> dict[str, Any]:
+    """A page of the list."""
+    reports = AskedListeners(state.store.database).reports()
+    wanted = query.wanted(_CONNECTION_SORTS, "since")
+    search = wanted.search.lower()
+    rows: list[dict[str, Any]] = [
+        {"row": each, "port": instance.port, "objects": len(each.handles)}
+        for report in reports
+        for instance in report.instances
+        for each in instance.programs
+        if any(search in getattr(each, name).lower() for name in _CONNECTION_TEXTS)
+    ]
+    rows.sort(
+        key=lambda row: row["objects"] if wanted.sort == "objects" else getattr(row["row"], wanted.sort),
+        reverse=wanted.descending,
+    )
+    shown = rows[wanted.first : wanted.first + ROWS]
+    listening = [str(place) for report in reports for place in report.places]
+    return {"rows": shown, "pager": pager(wanted, len(rows), len(shown)), "listening": listening}
+
+
+def end_program(state: State, query: Query) -> str:
+    """End the program that the form names: what was done. Raises NotThereError."""
+    listeners, wanted = AskedListeners(state.store.database), query.text("id", 48)
+    found = next((each for each in programs(listeners.reports()) if each.id == wanted), None)
+    if found is None:
+        raise NotThereError("That program is not connected any more.")
+    listeners.obey(Order(connection=found.id))
+    return f"Program {found.application or found.short_id} of user {found.user} at {found.address} was ended."
+
+
+# The definitions of the queue manager as MQSC: to look at and to keep, and a script to apply.
+
+_LONGEST: Final = 1_000_000
+_MOST_SAID: Final = 3
+
+
+def definitions(state: State, _query: Query) -> dict[str, Any]:
+    """The script."""
+    return {"script": definitions_of(state.store, state.now)}
+
+
+def download_definitions(state: State, _query: Query) -> Download:
+    """The script as a file."""
+    return Download(f"{state.store.name}.mqsc", definitions_of(state.store, state.now).encode())
+
+
+def apply_definitions(state: State, query: Query) -> str:
+    """Apply the script of the form, as ``qpubsub mqsc`` does; what came of it."""
+    count, refused = apply_script(state.store, query.text("script", _LONGEST), state.groups_of)
+    said = f"{count:,} command{'' if count == 1 else 's'} read, {len(refused):,} refused"
+    which = "; ".join(f"line {line}: {why}" for line, why in refused[:_MOST_SAID])
+    return f"{said}: {which}" if refused else f"{said}."
+
+
+# The definitions of an embedded queue manager as an MQSC script, read without holding up its processor.
+
+
+def definitions_of(store: QueueManagerStore, now: datetime) -> str:
+    """The script: it makes the same objects in another queue manager. now: UTC, from which EXPIRY counts."""
+    with store.one_moment():
+        objects, subscriptions, _ = store.load_state()
+    return "".join(f"{line}\n" for line in exported(objects, subscriptions, now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +161,7 @@ PAGES: Final = (
         "/connections",
         "Connections",
         "connections.html",
-        connections.connections,
+        connections,
         "n",
         "Programs that are connected to the listener.",
         _LIST,
@@ -105,7 +182,7 @@ PAGES: Final = (
         "/definitions",
         "Definitions",
         "definitions.html",
-        definitions.definitions,
+        definitions,
         "m",
         "The definitions of the queue manager as MQSC, to keep or to apply elsewhere.",
         gives=("script",),
@@ -232,13 +309,13 @@ PAGES: Final = (
     ),
 )
 
-DOWNLOADS: Final = {"/queue/messages": queues.download, "/definitions/mqsc": definitions.download}
+DOWNLOADS: Final = {"/queue/messages": queues.download, "/definitions/mqsc": download_definitions}
 """Files, by path."""
 
 ACTIONS: Final = {
     "/dead-letters/again": (queues.again, "/dead-letters"),
-    "/connections/stop": (connections.stop, "/connections"),
-    "/definitions/apply": (definitions.apply, "/definitions"),
+    "/connections/stop": (end_program, "/connections"),
+    "/definitions/apply": (apply_definitions, "/definitions"),
 }
 """The forms that change something: what each does, and says, and the page that it is on."""
 

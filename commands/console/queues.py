@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
+from commands.broker.times import from_microseconds, to_microseconds
 from commands.console.messages import LONGEST_BODY, in_one_sentence, shown_message
 from commands.console.query import ROWS, NotThereError, Query, pager
 from commands.console.source import State
 from commands.explain.selection import Choosing, MessageSelection, compile_where
-from commands.qmgr.dead_letters import Revived, put_again, revived
+from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listing import MessageRowOnQueue
+from commands.qmgr.store.messages import EXPIRES_AT, message_of
+from commands.qmgr.store.uncommitted import Match
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
+from rfh2.dlh import Dlh, decode_dlh
 from rfh2.errors import DecodeError, QPubSubError
-from rfh2.mqmd import name_of
+from rfh2.mqmd import Mqmd, name_of
 from rfh2.reasons import reason_text
 
 MESSAGES: Final = 50
@@ -269,3 +274,71 @@ def again(state: State, query: Query) -> str:
     seq = query.number("seq", most=1 << 62)
     queue = put_again(state.store, query.text("queue", 48), seq, state.now)
     return f"Message {seq} was put on {queue}."
+
+
+# A dead letter, put again to where it was to go, as a dead-letter handler's ACTION(RETRY) does.
+#
+# The message that follows the MQDLH goes to DestQName, with the Format, CodedCharSetId and Encoding that the MQDLH
+# keeps for it; it keeps MsgId, CorrelId, user and persistence. Get and put are one unit of work: where the queue
+# refuses the message, the dead letter stays as it is.
+
+
+class NotPutAgainError(QPubSubError):
+    """A dead letter cannot be put again. why: one clause."""
+
+    def __init__(self, seq: int, why: str) -> None:
+        super().__init__(seq, why)
+        self.seq, self.why = seq, why
+
+    def __str__(self) -> str:
+        return f"message {self.seq} was not put again: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Revived:
+    """What is behind the MQDLH of a dead letter."""
+
+    header: Dlh
+    mqmd: Mqmd
+    body: bytes
+
+
+def revived(md: bytes, body: bytes) -> Revived:
+    """The message of a dead letter. Raises DecodeError where *body* does not begin with an MQDLH."""
+    mqmd = Mqmd.decode(md)
+    header = decode_dlh(body, 0, mqmd.coded_char_set_id)
+    own = replace(mqmd, format=header.format, encoding=header.encoding, coded_char_set_id=header.coded_char_set_id)
+    return Revived(header, own, body[header.length :])
+
+
+def put_again(store: QueueManagerStore, queue: str, seq: int, now: datetime) -> str:
+    """Move message *seq* of dead-letter queue *queue* to where it was to go; the name of that queue. now: UTC.
+
+    Raises NotPutAgainError, UnknownQueueError; QueueError and MessageRefusedError where the queue does not take it.
+    """
+    with store.unit_of_work() as unit:
+        found = unit.find_queue(queue)
+        now_us = to_microseconds(now)
+        row = None if found is None else unit.uncommitted.find(found.name, now_us, Match(seq=seq))
+        if found is None or row is None:
+            raise NotPutAgainError(seq, f"it is not on {queue} any more")
+        message = message_of(store.database, row, now_us)
+        try:
+            letter = revived(message.md, message.body)
+        except DecodeError as error:
+            raise NotPutAgainError(seq, f"it does not begin with a dead-letter header ({error})") from error
+        wanted, qmgr = name_of(letter.header.dest_q_name), name_of(letter.header.dest_qmgr_name)
+        if qmgr and qmgr != store.name:
+            raise NotPutAgainError(seq, f"it was for queue {wanted} of queue manager {qmgr}, not of this one")
+        if not wanted or wanted == found.name:
+            raise NotPutAgainError(seq, "its dead-letter header names no other queue")
+        expires_at = row[EXPIRES_AT]
+        unit.put(
+            wanted,
+            letter.mqmd.encode(),
+            letter.body,
+            user=message.user,
+            expires_at=None if expires_at is None else from_microseconds(expires_at),
+        )
+        unit.uncommitted.remove(found.name, seq)
+    return wanted

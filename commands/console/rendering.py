@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, pass_context
 from jinja2.runtime import Context
 
-from commands.pages.engine import environment
+from commands.pages import environment
 from rfh2.terminal_escape import visible
 
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))

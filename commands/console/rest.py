@@ -1,7 +1,7 @@
 """IBM MQ's REST interface for one queue manager, in the process of the console: ``/ibmmq/rest/v1``, ``v2``, ``v3``.
 
     /login                                          POST, GET, DELETE
-    /admin/action/qmgr/QMGR/mqsc                    POST: MQSC as text or JSON (``commands.mqsc.rest.json_commands``)
+    /admin/action/qmgr/QMGR/mqsc                    POST: MQSC as text or JSON (``commands.mqsc.pcf.json_commands``)
     /admin/qmgr[/QMGR]                              GET
     /admin/qmgr/QMGR/queue[/NAME]                   GET, POST, PATCH, DELETE (``rest_objects``)
     /admin/qmgr/QMGR/subscription, /channel         GET
@@ -41,7 +41,7 @@ from commands.mqsc.answers import Answer
 from commands.mqsc.model import Command, Keyword, Statement, Value
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import about_command
-from commands.mqsc.rest.json_commands import JsonCommandError, answered, is_structured, read_command
+from commands.mqsc.pcf.json_commands import JsonCommandError, answered, is_structured, read_command
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore

@@ -14,32 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from commands.broker.authority import GroupsOf
-from commands.mqsc.rest.json_commands import JsonCommandError
+from commands.mqsc.pcf.json_commands import JsonCommandError
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
-from commands.qmgr.mqi.calls import Program, Target
+from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.getting import GetOptions, Got
-from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues
+from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues, Target
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQEI_UNLIMITED, MQFMT_STRING, MQPER_NOT_PERSISTENT, MQPER_PERSISTENT
 from rfh2.errors import QPubSubError
-from rfh2.mqi_constants import (
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_NEXT,
-    MQGMO_CONVERT,
-    MQGMO_MSG_UNDER_CURSOR,
-    MQGMO_NO_PROPERTIES,
-    MQGMO_NO_SYNCPOINT,
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_MSG_ID,
-    MQOO_BROWSE,
-    MQOO_INPUT_SHARED,
-    MQPMO_NO_SYNCPOINT,
-    MQPMO_RETAIN,
-    MQRC_NO_MSG_AVAILABLE,
-)
 from rfh2.mqmd import Mqmd, name_of, read_mqmd
 from rfh2.pcf_admin_names import MQOT_TOPIC
 
@@ -81,8 +67,8 @@ class Choice:
 
     def options(self, options: int) -> GetOptions:
         """Of MQGET."""
-        match = MQMO_MATCH_MSG_ID if self.msg_id is not None else 0
-        match |= MQMO_MATCH_CORREL_ID if self.correl_id is not None else 0
+        match = m.MQMO_MATCH_MSG_ID if self.msg_id is not None else 0
+        match |= m.MQMO_MATCH_CORREL_ID if self.correl_id is not None else 0
         return GetOptions(options, match, self.msg_id or bytes(24), self.correl_id or bytes(24), ccsid=UTF8_CCSID)
 
 
@@ -131,7 +117,7 @@ def described(got: Got, is_v3: bool) -> dict[str, str]:
 
 def put(store: QueueManagerStore, user: str, groups_of: GroupsOf, queue: str, mqmd: Mqmd, body: bytes) -> bytes:
     """Put a message on a queue; its MsgId. Raises MqiError, QueueError, StoreError."""
-    return _put(store, user, groups_of, Target(name=queue), mqmd, body, MQPMO_NO_SYNCPOINT)
+    return _put(store, user, groups_of, Target(name=queue), mqmd, body, m.MQPMO_NO_SYNCPOINT)
 
 
 def publish(
@@ -139,7 +125,7 @@ def publish(
 ) -> None:
     """Publish a message on a topic. Raises MqiError, QueueError, StoreError."""
     target = Target(MQOT_TOPIC, topic=topic)
-    _put(store, user, groups_of, target, mqmd, body, MQPMO_NO_SYNCPOINT | (MQPMO_RETAIN if retain else 0))
+    _put(store, user, groups_of, target, mqmd, body, m.MQPMO_NO_SYNCPOINT | (m.MQPMO_RETAIN if retain else 0))
 
 
 def got(
@@ -149,11 +135,11 @@ def got(
 
     Raises UnsupportedMessageError, MqiError, QueueError, StoreError.
     """
-    options = MQGMO_NO_SYNCPOINT | MQGMO_NO_PROPERTIES | MQGMO_CONVERT
+    options = m.MQGMO_NO_SYNCPOINT | m.MQGMO_NO_PROPERTIES | m.MQGMO_CONVERT
     with _connected(store, user, groups_of) as program:
-        opened = MQOO_BROWSE | (MQOO_INPUT_SHARED if takes else 0)
+        opened = m.MQOO_BROWSE | (m.MQOO_INPUT_SHARED if takes else 0)
         number = program.open(Target(name=queue), opened, "", store.unit_of_work)
-        found = _next(store, program, number, choice.options(options | MQGMO_BROWSE_FIRST))
+        found = _next(store, program, number, choice.options(options | m.MQGMO_BROWSE_FIRST))
         if found is None:
             return None
         form = name_of(found.mqmd.decoded.format)
@@ -161,7 +147,7 @@ def got(
             raise UnsupportedMessageError(form)
         if takes:
             with store.unit_of_work() as unit:
-                found = program.get(unit, number, GetOptions(options | MQGMO_MSG_UNDER_CURSOR, 0, ccsid=UTF8_CCSID))
+                found = program.get(unit, number, GetOptions(options | m.MQGMO_MSG_UNDER_CURSOR, 0, ccsid=UTF8_CCSID))
         return found
 
 
@@ -171,9 +157,9 @@ def listed(
     """The first messages of a queue: identifiers and formats. Raises MqiError, QueueError, StoreError."""
     found: list[dict[str, Any]] = []
     with _connected(store, user, groups_of) as program:
-        number = program.open(Target(name=queue), MQOO_BROWSE, "", store.unit_of_work)
-        options = MQGMO_NO_SYNCPOINT | MQGMO_NO_PROPERTIES
-        at = MQGMO_BROWSE_FIRST
+        number = program.open(Target(name=queue), m.MQOO_BROWSE, "", store.unit_of_work)
+        options = m.MQGMO_NO_SYNCPOINT | m.MQGMO_NO_PROPERTIES
+        at = m.MQGMO_BROWSE_FIRST
         while len(found) < limit:
             message = _next(store, program, number, choice.options(options | at))
             if message is None:
@@ -181,7 +167,7 @@ def listed(
             mqmd = message.mqmd.decoded
             ids = {"messageId": mqmd.msg_id.hex(), "correlationId": mqmd.correl_id.hex()}
             found.append({**ids, "format": name_of(mqmd.format)})
-            at = MQGMO_BROWSE_NEXT
+            at = m.MQGMO_BROWSE_NEXT
     return found
 
 
@@ -194,7 +180,7 @@ def _next(store: QueueManagerStore, program: Program, number: int, asked: GetOpt
         with store.unit_of_work() as unit:
             return program.get(unit, number, asked, seq)
     except MqiError as error:
-        if error.reason == MQRC_NO_MSG_AVAILABLE:
+        if error.reason == m.MQRC_NO_MSG_AVAILABLE:
             return None
         raise
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.mqsc.model import Command, Keyword, Value
-from commands.mqsc.rest.json_commands import JsonCommandError
+from commands.mqsc.pcf.json_commands import JsonCommandError
 
 Row = Mapping[str, Shown]
 _YES: Final = {"YES": True, "NO": False}

@@ -7,11 +7,12 @@ holds up the processor.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
@@ -23,6 +24,8 @@ from commands.qmgr.store.listing import Listing, TopicLevels
 from commands.replay.step import Timeline
 from commands.running.journal import where_it_works
 from rfh2.errors import QPubSubError
+
+_log: Final = logging.getLogger("qpubsub.console")
 
 # What a queue manager did since the console was opened: increments of its totals, in periods of several lengths.
 
@@ -141,8 +144,12 @@ class Source:
     async def sample(self) -> None:
         """Keep the history, until it is cancelled."""
         while True:
-            with suppress(QPubSubError):  # whoever looks at a page is told
+            try:
                 await self.ask(sampled)
+            except QPubSubError:
+                pass  # whoever looks at a page is told
+            except Exception as error:  # it goes on: a history that stands still looks like a queue manager that does
+                _log.error("the history: %r", error, exc_info=error)
             await asyncio.sleep(SAMPLE_S)
 
     def close(self) -> None:

@@ -142,17 +142,6 @@ class ServerAwayError(StoreError):
     """The server that has the database cannot be reached, or the connection to it was lost: try again later."""
 
 
-class NotAnsweredError(StoreError):
-    """A process that works for a queue manager has not told in time what it alone knows, such as who is connected."""
-
-    def __init__(self, name: str, waited_s: float) -> None:
-        super().__init__(name, waited_s)
-        self.name, self.waited_s = name, waited_s
-
-    def __str__(self) -> str:
-        return f"{self.name} has not answered within {self.waited_s:g} s, so what it does is not known; ask again"
-
-
 class StoreBusyError(StoreError):
     """Another process kept the database for longer than this one was willing to wait; nothing was changed."""
 

@@ -253,7 +253,7 @@ def with_folders(content: Content, texts: tuple[str, ...], time_and_number: Pair
 # A rule looks at the other tags' texts, such as the length of a SubName, or they are the same in most folders.
 _DIFFERING: Final = re.compile(rf"<(Topic|PubTime|SeqNum|QName|QMgrName)>({LEAF_CHARACTER}++)</\1>")
 _MOST_CHARACTERS: Final = 4_096
-_SHAPES_ROOM: Final = 1 << 20
+_SHAPES_BYTES: Final = 1 << 20
 _SHAPE_BYTES: Final = 1_500
 
 
@@ -265,7 +265,7 @@ class _Shape(NamedTuple):
     fields: tuple[tuple[str, int], ...]
 
 
-_SHAPES: Final[BoundedCache[tuple[str, ...], _Shape]] = BoundedCache(_SHAPES_ROOM)
+_SHAPES: Final[BoundedCache[tuple[str, ...], _Shape]] = BoundedCache(_SHAPES_BYTES)
 
 
 def command_of_leaves(folder: Folder) -> Command | None:

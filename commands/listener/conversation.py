@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -24,7 +23,7 @@ from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.delay import DelayedMessages
-from commands.qmgr.mqi.getting import GetOptions, Got
+from commands.qmgr.mqi.getting import NOTHING_AHEAD, Ahead, GetOptions, Got
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Defaults, OpenQueues
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
@@ -34,7 +33,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
-from rfh2.errors import StoreError
+from rfh2.errors import QPubSubError, StoreError
 from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQGMO_ANY_BROWSE,
@@ -72,7 +71,7 @@ class Shared:
     """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: given when the listener ends.
 
     connected: the conversations of programs, by the identifiers of their connections. stopped: the channels that were.
-    ending: what is left to be done for programs that have ended.
+    ending: what is left to be done for programs that have ended. failed: called with a fault that ends the listener.
     """
 
     name: str
@@ -81,6 +80,7 @@ class Shared:
     security: Security
     new_id: Callable[[], bytes]
     memory: Memory
+    failed: Callable[[BaseException], None]
     quiescing: Signal = field(default_factory=new_signal)
     open_queues: OpenQueues = field(default_factory=OpenQueues)
     topics: TopicDefinitions = field(default_factory=TopicDefinitions)
@@ -108,9 +108,14 @@ class Shared:
             is_ended = False
             while not is_ended:
                 await asyncio.sleep(_ENDED_AGAIN_S)
-                with suppress(StoreError):
+                try:
                     await self.ended(program, commit=False)
                     is_ended = True
+                except StoreError:
+                    continue
+                except Exception as error:  # what it holds nobody else would get: the next listener gives it back
+                    self.failed(error)
+                    return
 
         task = asyncio.get_running_loop().create_task(end())
         self.ending.add(task)
@@ -202,9 +207,9 @@ class Conversation:
         """Write a line to the listener's log."""
         _log.warning("%s: %s", self._trace, text)
 
-    def debug(self, text: str) -> None:
+    def debug(self, text: str, value: object = "") -> None:
         """The same for what is nobody's fault, where the log is to have that."""
-        _log.debug("%s: %s", self._trace, text)
+        _log.debug("%s: %s%s", self._trace, text, value)
 
     def _log_refusal(self, application: str, reason: int, why: str, number: int = LOGIN_REFUSED) -> None:
         """Write for an audit who may not connect and *why*: as whom, from where, by which channel and program."""
@@ -309,6 +314,11 @@ class Conversation:
                 is_done = await self._shared.ended(program, commit)
             except StoreError:
                 self._shared.end_later(program)
+                raise
+            except QPubSubError:
+                raise
+            except Exception as error:
+                self._shared.failed(error)
                 raise
             if not is_done:
                 raise BackedOutError(MQCC_WARNING)
@@ -499,11 +509,18 @@ class Conversation:
         self._shared.waiters.wake(await self._shared.worker.do(lambda unit: program.activate(unit, msg_id, put)))
 
     async def get(
-        self, handle: int, asked: GetOptions, wait_ms: int, held: Held, gate: Gate | None = None
+        self,
+        handle: int,
+        asked: GetOptions,
+        wait_ms: int,
+        held: Held,
+        gate: Gate | None = None,
+        ahead: Ahead = NOTHING_AHEAD,
     ) -> Got | None:
         """MQGET; it waits up to *wait_ms*, below 0 for ever. gate: for a consumer; None where that has ended.
 
-        held: the memory that the message uses; where there is no room for it, it stays on its queue.
+        held: the memory that the message uses; where there is no room for it, it stays on its queue. ahead: what is to
+        be got with it.
         """
         program, worker = self._connected(), self._shared.worker
         # After a power failure, what was got in syncpoint is back on its queue in any case.
@@ -529,7 +546,7 @@ class Conversation:
                             continue
                         if seq is None:
                             raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
-                    got = await worker.do(_taking(program, handle, asked, seq, held), lasting)
+                    got = await worker.do(_taking(program, handle, asked, seq, held, ahead), lasting)
                     if program.more:
                         self._wake_more(program)
                     return got
@@ -589,11 +606,15 @@ class Conversation:
 
 
 def _taking(
-    program: Program, handle: int, asked: GetOptions, seq: int | None, held: Held
+    program: Program, handle: int, asked: GetOptions, seq: int | None, held: Held, ahead: Ahead
 ) -> Callable[[EmbeddedUnitOfWork], Got]:
     def take(unit: EmbeddedUnitOfWork) -> Got:
         got = program.get(unit, handle, asked, seq)
         held.add(len(got.body))
+        if seq is None and ahead is not NOTHING_AHEAD:
+            ahead.messages.clear()
+            program.get_ahead(unit, handle, asked, got, ahead)
+            held.add(sum(len(each.body) for each in ahead.messages))
         return got
 
     return take

@@ -7,6 +7,7 @@ answer. Of such calls only so many are read before their turn: what comes behind
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -28,12 +29,13 @@ class Line:
     """partial: what is half received. requests: the calls that wait for their turn. streams: by handle.
 
     sending: held while a message or a reply is sent, so that their segments do not come between each other.
-    taken: given when the next call has its turn, if somebody waits for that. credentials: what the program has sent for
-    this conversation alone.
+    came, taken: given when the next call comes, and when it has its turn, if somebody waits for that. credentials: what
+    the program has sent for this conversation alone.
     """
 
     conversation: Conversation
-    requests: asyncio.Queue[Request] = field(default_factory=asyncio.Queue)
+    requests: deque[Request] = field(default_factory=deque)
+    came: Signal | None = None
     waiting_bytes: int = 0
     sending: asyncio.Lock = field(default_factory=asyncio.Lock)
     taken: Signal | None = None
@@ -54,18 +56,24 @@ class Line:
     @property
     def is_behind(self) -> bool:
         """Whether so much waits that nothing more should be read."""
-        return self.requests.qsize() >= MOST_WAITING or self.waiting_bytes >= _MOST_WAITING_BYTES
+        return len(self.requests) >= MOST_WAITING or self.waiting_bytes >= _MOST_WAITING_BYTES
 
     def add(self, request: Request) -> None:
         """Let a call wait for its turn. Raises DecodeError where it is cut."""
         if len(request.data) < API_HEADER.size:
             raise DecodeError(len(request.data), "API header", "it is cut")
         self.waiting_bytes += len(request.data)
-        self.requests.put_nowait(request)
+        self.requests.append(request)
+        if self.came is not None:
+            give(self.came)
 
     async def next(self) -> Request:
         """The call whose turn it is."""
-        request = await self.requests.get()
+        if not self.requests:
+            self.came = new_signal()
+            await self.came
+            self.came = None
+        request = self.requests.popleft()
         self.waiting_bytes -= len(request.data)
         if self.taken is not None:
             give(self.taken)
@@ -83,5 +91,5 @@ class Line:
         """Hold no memory for calls that are not answered any more."""
         if self.partial is not None:
             self.partial.held.release()
-        while not self.requests.empty():
-            self.requests.get_nowait().held.release()
+        while self.requests:
+            self.requests.popleft().held.release()

@@ -11,18 +11,19 @@ from typing import Final
 
 from commands.qmgr.mqi.attributes import identifier
 from rfh2.ccsid import ByteOrder
-from rfh2.channel.initial_data import (
+from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
+from rfh2.channel.segments import (
     CAPABILITIES1,
     CAPABILITIES2,
     CCSID,
+    ERROR,
     HIGHEST_FAP,
     IS_CLIENT,
     NO_HEADER_COMPRESSION,
     NO_MESSAGE_COMPRESSION,
     TRANSMISSION_SIZE,
+    Structure,
 )
-from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
-from rfh2.channel.segments import ERROR, Structure
 
 _PRODUCT: Final = "MQMM09040300"
 _PROTECTED, _PLAIN, _UNUSED = 1, 0, 0xFFFF

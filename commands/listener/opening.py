@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable
 from ipaddress import ip_network
 from typing import Final
@@ -10,10 +9,10 @@ from typing import Final
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.objects import Objects
 from commands.config.home import Home
-from commands.config.settings import ChannelRule, ConfigError, ListenerConfig, ListenerTls
+from commands.config.settings import ChannelRule, ConfigError, ListenerConfig
 from commands.config.urls import is_loopback, parse_listen
 from commands.listener.passwords import IsRight, by_pam, in_users_file
-from commands.listener.security import Security, requires_passwords
+from commands.listener.security import Security, requires_passwords, tls_context
 from commands.listener.server import Listener, ListenerOptions
 from commands.listener.session import Bounds
 from commands.qmgr.store import Durability, QueueManagerStore
@@ -98,17 +97,3 @@ def _pam(config: ListenerConfig, defined: Objects | None) -> IsRight | None:
     """What asks PAM, where anything says that it is to be asked. Raises ConfigError where it is not installed."""
     methods = {each.method for each in defined.authentication.values()} if defined is not None else set()
     return by_pam(config.connauth.pam_service) if "PAM" in methods or config.connauth.authenmd == "pam" else None
-
-
-def tls_context(files: ListenerTls, table: str) -> ssl.SSLContext:
-    """What a server with these files needs. table: of the configuration, for errors. Raises ConfigError."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(files.cert_file, files.key_file)
-        if files.ca_file is not None:
-            context.load_verify_locations(files.ca_file)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except OSError as error:
-        raise ConfigError(table, f"the certificate or key cannot be used: {error}") from error
-    return context

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from commands.listener.limits import Held
-from commands.qmgr.mqi.calls import Target
+from commands.qmgr.mqi.handles import Target
 from commands.qmgr.mqi.refusals import check_destinations
 from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer, SubscriptionDescriptor
 from rfh2.channel.layouts import API_HEADER, MQOD, MQSD, TSH
-from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure
-from rfh2.channel.strings import read_string, span, write_strings
+from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure, read_string, span, write_strings
 from rfh2.errors import DecodeError
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQCC_OK
@@ -71,10 +70,8 @@ class Request(NamedTuple):
 
     def reply(self, body: bytes | bytearray = b"", comp_code: int = MQCC_OK, reason: int = 0, handle: int = 0) -> bytes:
         """The payload of the reply: the API header and *body*."""
-        api = Structure.new(API_HEADER, self.header.order)
-        api["ReplyLength"] = (TSH.size + API_HEADER.size + len(body)).to_bytes(4, "big")
-        api["CompCode"], api["Reason"], api["ObjectHandle"] = comp_code, reason, handle
-        return bytes(api.data) + body
+        length = (TSH.size + API_HEADER.size + len(body)).to_bytes(4, "big")
+        return API_HEADER.pack(self.header.order, length, comp_code, reason, handle) + body
 
 
 @dataclass(frozen=True, slots=True)

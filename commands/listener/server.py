@@ -9,6 +9,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,7 +20,7 @@ from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_so
 from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
-from commands.listener.places import Places, forget_stops, place_of
+from commands.listener.places import ListenError, Places, forget_stops, place_of
 from commands.listener.presence import Presence
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
@@ -28,8 +29,7 @@ from commands.listener.worker import Worker
 from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
-from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
-from rfh2.channel.status_codes import CHANNEL_UNAVAILABLE
+from rfh2.channel.segments import CHANNEL_UNAVAILABLE, CLOSE, ERROR, SegmentHeader, SegmentType
 from rfh2.errors import StoreError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")
@@ -108,6 +108,8 @@ class Listener:
         self._presence: Presence | None = None
         self._port = 0
         self._delayed: asyncio.Task[None] | None = None
+        self._fault: BaseException | None = None
+        self._failed = asyncio.Event()
 
     @property
     def where(self) -> str:
@@ -117,7 +119,7 @@ class Listener:
     async def start(self) -> int:
         """Listen; returns the port, 0 where no LISTENER is started. Raises OSError, StoreError."""
         options = self._options
-        self._worker = Worker(self._open_store, self._arrived)
+        self._worker = Worker(self._open_store, self._arrived, self._fail)
         await self._worker.start()
         # A listener that was killed has left what its programs held open.
         await self._worker.alone(lambda store: store.end_lost_connections())
@@ -129,6 +131,7 @@ class Listener:
             security=self._security,
             new_id=_new_ids(),
             memory=memory,
+            failed=self._fail,
             topics=self._topics,
         )
         self._delayed = asyncio.get_running_loop().create_task(deliver_delayed(self._shared))
@@ -165,11 +168,34 @@ class Listener:
             objects = await self._worker.do(self._topics.objects, lasting=False)
             if objects is self._obeyed:
                 return
-            self._obeyed, rules = objects, self._security.rules(objects)
+            rules = self._security.rules(objects)
             is_safe = self._options.tls is not None or self._options.plain_passwords
             is_safe |= not self._security.reads_passwords(rules)
             started = (each for each in objects.listeners.values() if each.is_wanted)
             await self._places.obey({each.name: place_of(each, rules.accepts_any, is_safe) for each in started})
+            self._obeyed = objects
+
+    def _look_at_obeying(self, task: asyncio.Task[None]) -> None:
+        """They are obeyed again when something changes next."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            _log.error("the LISTENER objects: %s", error, exc_info=None if isinstance(error, StoreError) else error)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._fault is None:
+            self._fault = error
+            self._failed.set()
+
+    async def until(self, ended: asyncio.Event) -> None:
+        """Wait until *ended* is set. Raises the fault after which it cannot go on."""
+        waits = [asyncio.ensure_future(each.wait()) for each in (ended, self._failed)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+        if self._fault is not None:
+            raise self._fault
 
     async def stop(self) -> None:
         """Take no more connections, let programs end, break the connections that are left, let go of the queue manager.
@@ -184,7 +210,7 @@ class Listener:
         self._places.close()
         if self._shared is not None:
             give(self._shared.quiescing)
-        if self._sessions:
+        if self._sessions and self._fault is None:
             await asyncio.wait(self._sessions, timeout=self._options.quiesce_s)
         for task, session in list(self._sessions.items()):
             if session is not None:
@@ -197,9 +223,9 @@ class Listener:
         await asyncio.gather(*ending, return_exceptions=True)
         if self._presence is not None:
             self._presence.close()
-        if self._worker is not None and self._worker.is_running:
+        if self._worker is not None:
             holder = None if self._shared is None else self._shared.holder
-            if holder is not None:
+            if holder is not None and self._worker.is_running:
                 await self._worker.alone(lambda _: holder.disconnect())
             await self._worker.stop()
 
@@ -208,6 +234,7 @@ class Listener:
         is_free = not self._is_ending and (self._obeying is None or self._obeying.done())
         if self._options.host is None and queues is None and is_free:
             self._obeying = asyncio.get_running_loop().create_task(self._obey())
+            self._obeying.add_done_callback(self._look_at_obeying)
 
     # Connections
 
@@ -295,19 +322,11 @@ def _new_ids() -> Callable[[], bytes]:
 # A listener that serves until it is asked to end: in this process, or on a thread.
 
 
-class ListenError(StoreError):
-    """A server cannot be started. why: one clause. option: that says where it listens."""
-
-    def __init__(self, where: str, why: str, option: str = "--listen") -> None:
-        super().__init__(where, why, option)
-        self.where, self.why, self.option = where, why, option
-
-    def __str__(self) -> str:
-        return f"cannot listen on {self.where}: {self.why}; choose another with {self.option or '--listen'} HOST:PORT"
-
-
 async def serve(listener: Listener, ended: asyncio.Event, started: Callable[[int], None]) -> None:
-    """Listen until *ended* is set. started: called with the port. Raises ListenError, StoreError."""
+    """Listen until *ended* is set. started: called with the port. Raises ListenError, StoreError.
+
+    A fault without which clients would wait for ever ends it too, and is raised.
+    """
     try:
         port = await listener.start()
     except OSError as error:
@@ -316,7 +335,7 @@ async def serve(listener: Listener, ended: asyncio.Event, started: Callable[[int
         raise ListenError(listener.where, why) from error
     started(port)
     try:
-        await ended.wait()
+        await listener.until(ended)
     finally:
         await listener.stop()
 
@@ -342,8 +361,11 @@ class ListenerThread:
 
     def __exit__(self, *_: object) -> None:
         if self._loop is not None and self._ended is not None:
-            self._loop.call_soon_threadsafe(self._ended.set)
+            with suppress(RuntimeError):  # it has ended by a fault
+                self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
+        if self._error is not None:
+            raise self._error
 
     def _run(self) -> None:
         async def run() -> None:

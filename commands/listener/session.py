@@ -15,6 +15,7 @@ import logging
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from commands.broker.channel_authentication import distinguished_name
@@ -33,29 +34,31 @@ from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CH
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.heartbeats import Beat, Pulse
-from rfh2.channel.initial_data import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, turned
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (
     ACCEPTED,
+    BAD_SEGMENT,
+    CCSID,
+    CHANNEL_UNAVAILABLE,
     CLOSE,
     CONFIRM,
+    CONN_STATE,
     ERROR,
+    FAP_OF_PLAIN_PASSWORDS,
     FIRST,
+    HIGHEST_FAP,
     LARGEST_SEGMENT,
     LAST,
+    NO_SUCH_CHANNEL,
+    Q_STATE,
+    TERMINATING,
+    WRONG_CHANNEL_TYPE,
     SegmentHeader,
     SegmentType,
     Structure,
     split,
+    turned,
 )
-from rfh2.channel.status_codes import (
-    BAD_SEGMENT,
-    CHANNEL_UNAVAILABLE,
-    NO_SUCH_CHANNEL,
-    TERMINATING,
-    WRONG_CHANNEL_TYPE,
-)
-from rfh2.channel.streaming import CONN_STATE, Q_STATE
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqi_constants import MQCC_FAILED
 
@@ -171,7 +174,9 @@ class Session:
 
     @property
     def _has_had_a_program(self) -> bool:
-        return self._had_program or any(line.conversation.was_connected for line in self._lines.values())
+        if not self._had_program:
+            self._had_program = any(line.conversation.was_connected for line in self._lines.values())
+        return self._had_program
 
     def _longest(self) -> int:
         """The most bytes that the next segment may have."""
@@ -202,12 +207,14 @@ class Session:
     async def _end(self) -> None:
         for timer in self._timers:
             timer.cancel()
-        for line in list(self._lines.values()):
-            await self._end_line(line)
-        self._lines.clear()
-        if self._instance is not None:
-            self._shared.instances.end(self._instance, self._wire.address)
-        self._wire.close()
+        try:
+            for line in list(self._lines.values()):
+                await self._end_line(line)
+        finally:
+            self._lines.clear()
+            if self._instance is not None:
+                self._shared.instances.end(self._instance, self._wire.address)
+            self._wire.close()
 
     async def _end_line(self, line: Line) -> None:
         tasks = [task for task in (line.task, *line.pulls) if task is not None]
@@ -331,7 +338,7 @@ class Session:
         """Take what a program sends that is not connected yet. Raises ProtocolError for anything but MQCONN."""
         if header.kind not in _OF_STRANGERS or not header.flags & FIRST or not header.flags & LAST:
             raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x}: the program is not connected")
-        if len(payload) > _SHORT_BYTES or not line.requests.empty():
+        if len(payload) > _SHORT_BYTES or line.requests:
             raise ProtocolError(BAD_SEGMENT, "the program is not connected, and sends more than it may")
         line.add(Request(header, payload, Held(Memory(_SHORT_BYTES))))
 
@@ -446,8 +453,11 @@ class Session:
             stream.selection = wanted.selection
         task = asyncio.create_task(self._send_message(line, request, wanted, stream))
         line.pulls.add(task)
-        task.add_done_callback(line.pulls.discard)
-        task.add_done_callback(self._look_for_fault)
+        task.add_done_callback(partial(self._pulled, line))
+
+    def _pulled(self, line: Line, task: asyncio.Task[None]) -> None:
+        line.pulls.discard(task)
+        self._look_for_fault(task)
 
     async def _send_message(
         self, line: Line, request: Request, wanted: streaming.Wanted, stream: streaming.Stream

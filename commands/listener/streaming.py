@@ -1,36 +1,49 @@
 """Messages that are sent to a program that shares its connection: REQUEST_MSGS, and the ASYNC_MESSAGE that answers it.
 
-A Java program asks so for one message or for several, also where it calls receive or get. Exactly what it asks for is
-sent: nothing is read ahead that it might not take.
+A Java program asks so for one message, also where it calls receive or get; or, where it reads ahead, for as many bytes
+as it has room for. Then what is there is sent with the first message, as long as it is not persistent: it is off its
+queue, and lost with a program that does not take it.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import Final
 
 from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
 from commands.listener.gate import Gate
 from commands.listener.request import Request
-from commands.qmgr.mqi.getting import NO_DESCRIPTOR, GetOptions, Got
+from commands.qmgr.mqi.getting import NO_DESCRIPTOR, NOTHING_AHEAD, Ahead, GetOptions, Got, size_of
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
-from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType, Structure, padded
-from rfh2.channel.streaming import (
+from rfh2.channel.segments import (
     CALL,
     CHECK_MSG,
     CHECKS,
+    CONSUMER,
     FAILURE,
+    FIRST,
     HAS_SELECTION,
     IDENTIFIERS,
+    LAST,
     QUIESCING,
     STREAM_REQUEST,
+    WHOLE,
+    SegmentHeader,
+    SegmentType,
+    Structure,
+    padded,
 )
 from rfh2.errors import DecodeError
 from rfh2.mqi_constants import MQGMO_WAIT, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_QUIESCING, MQWI_UNLIMITED
+
+# What IBM's Java client asks for is 102,400.
+_MOST_AHEAD_BYTES: Final = 1_048_576
 
 
 @dataclass(slots=True)
@@ -52,38 +65,61 @@ class Selection:
 class Stream:
     """One handle's messages: how many were sent, and the selection in force.
 
-    consumer: open while its conversation is started. call: open until the handle is closed.
+    consumer: open while its conversation is started. call: open until the handle is closed. flying: the numbers and
+    sizes of messages that the program has not said to have received. is_called: whether it calls for messages, and does
+    not consume them: a request that only has room to read ahead more does not say it.
     """
 
     selection: Selection
     consumer: Gate
     call: Gate
     sent: int = 0
+    flying: deque[tuple[int, int]] = field(default_factory=deque)
+    is_called: bool = False
+
+    def received(self, last: int) -> None:
+        """The program has the messages up to the number *last*."""
+        while self.flying and self.flying[0][0] <= last:
+            self.flying.popleft()
+
+    def room(self, wanted: Wanted) -> int:
+        """For how many bytes it has room, of those that it *wanted*."""
+        return min(wanted.room_bytes, _MOST_AHEAD_BYTES) - sum(size for _, size in self.flying)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A REQUEST_MSGS, read."""
+    """A REQUEST_MSGS, read. room_bytes: to read ahead; 1 for one message. last: number of the last one received."""
 
     handle: int
+    room_bytes: int
     options: int
     longest: int | None
     wait_ms: int
     selection: Selection | None
     checks: bool
     for_call: bool
+    is_consumer: bool
+    last: int
 
 
 def read_request(request: Request) -> Wanted:
     """What a REQUEST_MSGS asks for. Raises DecodeError."""
     fields = request.structure(REQUEST_MSGS, 0)
-    selection = _selection(request, fields.end) if fields["Flags"] & HAS_SELECTION else None
-    longest = fields["MaxMsgLength"]
-    checks, for_call = bool(fields["Flags"] & CHECKS), bool(fields["Flags"] & CALL)
-    waits_ms = fields["WaitInterval"] if fields["Options"] & MQGMO_WAIT else 0
-    longest = None if longest < 0 else longest
-    wait_ms = waits_ms if for_call else MQWI_UNLIMITED
-    return Wanted(fields["ObjectHandle"], fields["Options"], longest, wait_ms, selection, checks, for_call)
+    _, handle, _, room, longest, options, interval_ms, _, flags, last = fields.values()
+    waits_ms = interval_ms if options & MQGMO_WAIT else 0
+    return Wanted(
+        handle,
+        room,
+        options,
+        longest=None if longest < 0 else longest,
+        wait_ms=waits_ms if flags & CALL else MQWI_UNLIMITED,
+        selection=_selection(request, fields.end) if flags & HAS_SELECTION else None,
+        checks=bool(flags & CHECKS),
+        for_call=bool(flags & CALL),
+        is_consumer=bool(flags & CONSUMER),
+        last=last,
+    )
 
 
 def _selection(request: Request, at: int) -> Selection:
@@ -115,7 +151,7 @@ async def sent_message(
 ) -> Iterable[bytes]:
     """The segments that answer a REQUEST_MSGS: a message, or that there is none."""
     chosen = stream.selection
-    conversation.debug(f"REQUEST_MSGS: {wanted}")
+    conversation.debug("REQUEST_MSGS: ", wanted)
     asked = GetOptions(
         options=wanted.options,
         match=chosen.match,
@@ -127,9 +163,15 @@ async def sent_message(
         ccsid=chosen.ccsid,
         encoding=chosen.encoding,
     )
+    stream.received(wanted.last)
+    if wanted.for_call or wanted.is_consumer:
+        stream.is_called = wanted.for_call
+    elif stream.room(wanted) <= 0:
+        return ()
+    ahead = Ahead(lambda: stream.room(wanted), []) if wanted.room_bytes > 1 else NOTHING_AHEAD
     try:
-        gate = stream.call if wanted.for_call else stream.consumer
-        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, request.held, gate)
+        gate = stream.call if stream.is_called else stream.consumer
+        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, request.held, gate, ahead)
     except (MqiError, QueueError) as error:
         if error.reason == MQRC_NO_MSG_AVAILABLE:
             return [notification(request.header, wanted.handle, CHECK_MSG, 0)]
@@ -145,22 +187,27 @@ async def sent_message(
         return [_failed(request, wanted.handle, stream, error.reason)]
     if got is None:
         return []
-    stream.sent += 1
-    segments = _message(request, wanted.handle, stream, got, largest)
+    segments: Iterable[bytes] = ()
+    for each in (got, *ahead.messages):
+        stream.sent += 1
+        if ahead is not NOTHING_AHEAD:
+            stream.flying.append((stream.sent, size_of(each)))
+        segments = chain(segments, _message(request, wanted.handle, stream, stream.sent, each, largest))
     if wanted.checks:
         return chain(segments, (notification(request.header, wanted.handle, CHECK_MSG, 0),))
     return segments
 
 
-def _header(header: SegmentHeader, kind: SegmentType) -> SegmentHeader:
-    return header._replace(kind=int(kind), flags=WHOLE, encoding=ENCODINGS[header.order])
+def _header(header: SegmentHeader, kind: SegmentType, flags: int = WHOLE, request: int | None = None) -> SegmentHeader:
+    request = header.request if request is None else request
+    return header._replace(kind=int(kind), flags=flags, encoding=ENCODINGS[header.order], request=request)
 
 
 def notification(header: SegmentHeader, handle: int, code: int, value: int) -> bytes:
     """A NOTIFICATION that answers what came with *header*."""
     fields = Structure.new(NOTIFICATION, header.order)
     fields["Version"], fields["ObjectHandle"], fields["Code"], fields["Value"] = 1, handle, code, value
-    return _header(header, SegmentType.NOTIFICATION)._replace(flags=FIRST).write(bytes(fields))
+    return _header(header, SegmentType.NOTIFICATION, FIRST).write(bytes(fields))
 
 
 def _failure(header: SegmentHeader, handle: int, reason: int) -> bytes:
@@ -171,46 +218,51 @@ def _failure(header: SegmentHeader, handle: int, reason: int) -> bytes:
 
 
 def _failed(request: Request, handle: int, stream: Stream, reason: int) -> bytes:
-    fields = _fields(request, handle, stream, reason)
+    fields = _fields(request, handle, stream, stream.sent, reason)
     described = request.in_own_terms(NO_DESCRIPTOR.data, stream.selection.mqmd_version)
-    return _header(request.header, SegmentType.ASYNC_MESSAGE).write(_named(bytes(fields), "") + described)
+    return _header(request.header, SegmentType.ASYNC_MESSAGE).write(fields + _named("") + described)
 
 
-def _fields(request: Request, handle: int, stream: Stream, reason: int) -> Structure:
-    fields = Structure.new(ASYNC_MESSAGE, request.header.order)
-    fields["Version"], fields["ObjectHandle"] = 1, handle
-    fields["MessageIndex"] = fields["GlobalMessageIndex"] = stream.sent
-    fields["SelectionIndex"], fields["Reason"], fields["Status"] = stream.selection.index, reason, 1
-    return fields
+def _fields(
+    request: Request,
+    handle: int,
+    stream: Stream,
+    number: int,
+    reason: int,
+    part: tuple[int, int] = (0, 0),
+    lengths: tuple[int, int] = (0, 0),
+    seq: int = 0,
+) -> bytes:
+    """All fields of ASYNC_MESSAGE but the last. number: of the message. part: length and index of its segment.
+
+    lengths: what is sent of the message, and how long it is on its queue. IBM's classes give the second to the program.
+    They ask for ever for a message that is cut (2080), if the first is more than their buffer holds.
+    """
+    index, token, order = stream.selection.index, seq.to_bytes(16, "big"), request.header.order
+    return ASYNC_MESSAGE.pack(order, 1, handle, number, number, *part, index, reason, *lengths, token, 1, 0)[:-1]
 
 
-def _named(fixed: bytes, queue: str) -> bytes:
-    """The fixed part, and the queue's name with its padding."""
+def _named(queue: str) -> bytes:
+    """The last field and what follows: the queue's name with its padding."""
     name = queue.encode("ascii", "replace")
     name += b" " * (-(3 + len(name)) % 4) if name else b""
-    padding = bytes(-(len(fixed) + len(name)) % 4)
-    return fixed[:-1] + bytes((len(name),)) + name + padding
+    return bytes((len(name),)) + name + bytes(-(ASYNC_MESSAGE.size + len(name)) % 4)
 
 
-def _message(request: Request, handle: int, stream: Stream, got: Got, largest: int) -> Iterator[bytes]:
-    header = _header(request.header, SegmentType.ASYNC_MESSAGE)._replace(request=STREAM_REQUEST)
-    fields = _fields(request, handle, stream, got.reason)
-    # What is sent of the message, and how long it is on its queue. IBM's classes give the second to the program. They
-    # ask for ever for a message that is cut (2080), if the first is more than their buffer holds.
-    fields["TotalMsgLength"], fields["ActualMsgLength"] = len(got.body), got.length
-    fields["MsgToken"] = got.seq.to_bytes(16, "big")
+def _message(request: Request, handle: int, stream: Stream, number: int, got: Got, largest: int) -> Iterator[bytes]:
     described = request.in_own_terms(got.mqmd.data, stream.selection.mqmd_version)
-    queue = got.queue if stream.sent == 1 else ""
-    head = _named(bytes(fields), queue) + described
-    room = largest - header.size - len(head) & ~3
+    behind = _named(got.queue if number == 1 else "") + described
+    lengths, size = (len(got.body), got.length), request.header.size
+    room = largest - size - ASYNC_CONTINUED_BYTES & ~3
+    # The first segment has the other fields of ASYNC_MESSAGE and the descriptor too.
+    end = largest - size - (ASYNC_MESSAGE.size - 1 + len(behind)) & ~3
+    at = index = 0
     data = memoryview(got.body)
-    fields["SegmentDataLength"] = len(data[:room])
-    rest = data[room:]
-    first = _named(bytes(fields), queue) + described
-    yield padded(header._replace(flags=FIRST | (0 if rest else LAST)), first + data[:room])
-    room = largest - header.size - ASYNC_CONTINUED_BYTES & ~3
-    for index, at in enumerate(range(0, len(rest), room), 1):
-        part = rest[at : at + room]
-        fields["SegmentDataLength"], fields["SegmentIndex"] = len(part), index & 0xFFFF
-        flags = LAST if at + room >= len(rest) else 0
-        yield padded(header._replace(flags=flags), bytes(fields)[:ASYNC_CONTINUED_BYTES] + part)
+    while at < len(data) or not index:
+        part = data[at:end]
+        fields = _fields(request, handle, stream, number, got.reason, (len(part), index & 0xFFFF), lengths, got.seq)
+        flags = (0 if index else FIRST) | (LAST if end >= len(data) else 0)
+        header = _header(request.header, SegmentType.ASYNC_MESSAGE, flags, STREAM_REQUEST)
+        front = fields[:ASYNC_CONTINUED_BYTES] if index else fields + behind
+        yield padded(header, front + part)
+        at, end, index = end, end + room, index + 1

@@ -135,8 +135,9 @@ class Wire(asyncio.Protocol):
         left = iter(segments)
         while together := tuple(islice(left, _TOGETHER)):
             await self.send(*together)
-            if len(together) == _TOGETHER:
-                await asyncio.sleep(0)
+            if len(together) < _TOGETHER:
+                return
+            await asyncio.sleep(0)
 
     def write(self, data: bytes, segments: int = 1) -> None:
         """Send *data* without waiting until the other end takes it."""

@@ -7,7 +7,7 @@ and the store goes on meanwhile with what need not.
 
 The work is done on the event loop itself: to hand each call to a thread and back costs more than most calls. What may
 wait is done on a thread, and the store is that thread's until it is done: a unit of work that another process does not
-let begin, and work that begins units of work by itself. The disk has a thread of its own.
+let begin, and work that begins units of work by itself. The disk has a thread of its own, ``_Disk``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Final, TypeVar
 
 from commands.disk.errors import StoreBusyError
@@ -49,26 +51,64 @@ class _Job:
     error: BaseException | None = None
 
 
+class _Disk:
+    """A thread that waits for the disk. An executor's futures cost more than most calls.
+
+    done: called on the event loop with what was handed over, and with the error.
+    """
+
+    def __init__(self, log: CommitLog, done: Callable[[list[_Job], Exception | None], None]) -> None:
+        self._log, self._done, self._loop = log, done, asyncio.get_running_loop()
+        self._asked: SimpleQueue[list[_Job] | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, name="listener-disk", daemon=True)
+        self._thread.start()
+
+    def sync(self, jobs: list[_Job]) -> None:
+        """Wait until what *jobs* did is on the disk."""
+        self._asked.put(jobs)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._asked.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (jobs := self._asked.get()) is not None:
+            failure = None
+            try:
+                self._log.sync()
+            except Exception as error:
+                failure = error
+            self._loop.call_soon_threadsafe(self._done, jobs, failure)
+
+
 class Worker:
     """Works from ``start`` to ``stop``. The store is used by nobody else.
 
-    arrived: called on the event loop with the queues that have new messages, or None where any may have.
+    arrived: called on the event loop with the queues that have new messages, or None where any may have. failed: called
+    there with the fault that has ended it: then all that it has, or is handed, fails.
     """
 
     def __init__(
-        self, open_store: Callable[[], QueueManagerStore], arrived: Callable[[Iterable[str] | None], None]
+        self,
+        open_store: Callable[[], QueueManagerStore],
+        arrived: Callable[[Iterable[str] | None], None],
+        failed: Callable[[BaseException], None],
     ) -> None:
-        self._open_store, self._arrived = open_store, arrived
+        self._open_store, self._arrived, self._failed = open_store, arrived, failed
         self._jobs: list[_Job] = []
+        self._in_hand: list[_Job] = []
+        self._fault: BaseException | None = None
         self._given: Signal | None = None  # what the task waits for, and so does not use the store
         self._timer: asyncio.TimerHandle | None = None
         self._is_ending = False
         self._version, self._look_at, self._is_away = -1, 0.0, False
-        self._thread, self._disk = ThreadPoolExecutor(1, "listener"), ThreadPoolExecutor(1, "listener-disk")
+        self._thread = ThreadPoolExecutor(1, "listener")
+        self._disk: _Disk | None = None
         self._log: CommitLog | None = None
         self._unsynced: list[_Job] = []  # done, and not on the disk
         self._held: list[_Job] = []  # until the disk has what was done before
-        self._syncing: asyncio.Task[None] | None = None
+        self._synced: Signal | None = None  # given when the disk has all; None while it has
         self._units = 0
         self._moving: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -77,21 +117,40 @@ class Worker:
         """Open the queue manager. Raises StoreError."""
         store = await self._on_thread(self._open_store)
         self._log = store.database.take_log()
+        self._disk = None if self._log is None else _Disk(self._log, self._disk_has)
         self._task = asyncio.create_task(self._run(store))
+        self._task.add_done_callback(self._look_for_fault)
+
+    def _look_for_fault(self, task: asyncio.Task[None]) -> None:
+        error = asyncio.CancelledError("it was cancelled") if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._fault is not None:
+            return
+        self._fault = error
+        for job in (*self._in_hand, *self._jobs, *self._held, *self._unsynced):
+            job.error = _ended_by(error)
+            _answer(job)
+        if self._task is not None:
+            self._task.cancel()
+        self._failed(error)
 
     @property
     def is_running(self) -> bool:
-        """Whether the queue manager is open."""
-        return self._task is not None and not self._task.done()
+        """Whether the queue manager is open, and what is handed over is done."""
+        return self._task is not None and not self._task.done() and self._fault is None
 
     async def stop(self) -> None:
         """Finish what was handed over, and close the queue manager."""
         self._is_ending = True
         self._wake()
         if self._task is not None:
-            await self._task
+            await asyncio.wait((self._task,))
         self._thread.shutdown()
-        self._disk.shutdown()
+        if self._disk is not None:
+            self._disk.stop()
 
     async def do(self, work: Callable[[EmbeddedUnitOfWork], _Result], lasting: bool = True) -> _Result:
         """The result of *work* in a unit of work, when it is committed. Raises what *work* raises, or StoreError.
@@ -107,7 +166,10 @@ class Worker:
     def _handed(self, work: Callable[[Any], Any], alone: bool, lasting: bool) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         job = _Job(work, alone, lasting, future)
-        if lasting and not alone and self._syncing is not None:
+        if self._fault is not None:
+            job.error = _ended_by(self._fault)
+            _answer(job)
+        elif lasting and not alone and self._synced is not None:
             self._held.append(job)
         else:
             self._jobs.append(job)
@@ -133,6 +195,7 @@ class Worker:
                     self._given = None
                 await self._gather()
                 jobs, self._jobs = self._jobs[:_MOST_TOGETHER], self._jobs[_MOST_TOGETHER:]
+                self._in_hand = jobs
                 for together in _groups(jobs):
                     await self._do(store, together)
                     self._done(together)
@@ -142,8 +205,8 @@ class Worker:
                 self._timer.cancel()
             if self._moving is not None:
                 self._moving.cancel()
-            if self._syncing is not None:
-                await asyncio.wait((self._syncing,))
+            if self._synced is not None:
+                await self._synced
             await self._on_thread(store.close)
 
     async def _gather(self) -> None:
@@ -156,7 +219,10 @@ class Worker:
     def _tick(self, store: QueueManagerStore) -> None:
         self._timer = asyncio.get_running_loop().call_later(_POLL_S, self._tick, store)
         if self._given is not None:
-            self._look_around(store)
+            try:
+                self._look_around(store)
+            except Exception as error:  # nobody would see that other processes put messages
+                self._fail(error)
 
     def _look_around(self, store: QueueManagerStore) -> None:
         """Tell the connections that wait when another process has committed something, soon after it has.
@@ -206,12 +272,13 @@ class Worker:
     def _done(self, jobs: list[_Job]) -> None:
         """Answer what need not wait for the disk, and have it write what must."""
         for job in jobs:
-            if job.lasting and not job.alone and job.error is None and self._log is not None:
+            if job.lasting and not job.alone and job.error is None and self._disk is not None:
                 self._unsynced.append(job)
             else:
                 _answer(job)
-        if self._log is not None and self._unsynced and self._syncing is None:
-            self._syncing = asyncio.create_task(self._sync(self._log))
+        if self._unsynced and self._synced is None:
+            self._synced = new_signal()
+            self._sync()
 
     async def _move(self, log: CommitLog) -> None:
         """Write the log into the database: while others work, what came meanwhile, and the little that is then left."""
@@ -220,23 +287,28 @@ class Worker:
             await loop.run_in_executor(None, log.checkpoint)
             await loop.run_in_executor(None, log.checkpoint)
             await self.alone(lambda _: log.checkpoint())
-        except StoreError as error:
-            _log.warning("the write-ahead log grows: %s", error)
+        except Exception as error:
+            is_fault = not isinstance(error, (StoreError, *FAILURES))
+            _log.warning("the write-ahead log grows: %s", error, exc_info=is_fault)
 
-    async def _sync(self, log: CommitLog) -> None:
-        while self._unsynced:
-            jobs, self._unsynced = self._unsynced, []
-            try:
-                await asyncio.get_running_loop().run_in_executor(self._disk, log.sync)
-            except Exception as error:
-                for job in jobs:
-                    job.error = error
-            for job in jobs:
-                _answer(job)
-            self._jobs += self._held
-            self._held = []
-            self._wake()
-        self._syncing = None
+    def _sync(self) -> None:
+        assert self._disk is not None
+        jobs, self._unsynced = self._unsynced, []
+        self._disk.sync(jobs)
+
+    def _disk_has(self, jobs: list[_Job], error: Exception | None) -> None:
+        """The disk has what *jobs* did, or *error* says why not: answer them, and go on with what waited for that."""
+        for job in jobs:
+            job.error = error
+            _answer(job)
+        self._jobs += self._held
+        self._held = []
+        self._wake()
+        if self._unsynced:
+            self._sync()
+        elif self._synced is not None:
+            give(self._synced)
+            self._synced = None
 
 
 def _do_part(unit: EmbeddedUnitOfWork, job: _Job) -> None:
@@ -261,6 +333,10 @@ def _groups(jobs: list[_Job]) -> Iterable[list[_Job]]:
             together.append(job)
     if together:
         yield together
+
+
+def _ended_by(fault: BaseException) -> StoreError:
+    return StoreError(f"the listener ends by a fault: {fault!r}")
 
 
 def _answer(job: _Job) -> None:

@@ -26,12 +26,11 @@ from commands.broker.outcome import Outcome
 from commands.broker.subscription_attributes import sub_type
 from commands.monitoring.catalogue import BY_NAME, METRICS, PLATFORM, RULE_FILTER, RULE_REFUSED, Kind, Source
 from commands.monitoring.health import Health, Signs
-from commands.monitoring.steps import STAGES, Steps
+from commands.monitoring.trace_context import STAGES, Steps
 from commands.qmgr.link_port import ManagedLink
-from commands.qmgr.observer import Committed, Ending
+from commands.qmgr.observer import Committed, Ending, ProcessorTally
 from commands.qmgr.store import Overview, QueueManagerStore
 from commands.qmgr.store.listeners import AskedListeners
-from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import QPubSubError
 from streams.subscriptions import Subscription
@@ -279,7 +278,7 @@ def overview(families: Families, seen: Overview, choice: Chosen, now: datetime) 
         families.add("ibmmq_queue_time_since_get", _age(counts.last_get, now), name)
         families.add("qpubsub_queue_puts", counts.puts, name)
         families.add("qpubsub_queue_gets", counts.gets, name)
-    for lane, count, since in seen.owed:
+    for lane, count, since in seen.undelivered:
         families.add("qpubsub_owed", count, lane or _DEAD_LETTERS)
         families.add("qpubsub_owed_oldest_seconds", _age(since, now), lane or _DEAD_LETTERS)
     families.add("qpubsub_subscriptions", seen.subscriptions)

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.reading import Reading
-from commands.monitoring.steps import DECODE, DELIVER, MATCH, Step
-from commands.monitoring.trace_context import seems_sampled
-from commands.qmgr.observer import Committed, Sample
-from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.tally import ProcessorTally
+from commands.monitoring.trace_context import DECODE, DELIVER, MATCH, Step, seems_sampled
+from commands.qmgr.observer import Committed, ProcessorTally, Sample
+from commands.qmgr.store.messages import StoredMessage
 
 if TYPE_CHECKING:
     # Either library may be missing where its part is not used.

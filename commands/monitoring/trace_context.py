@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from commands.broker.reading import Reading
 from rfh2.errors import DecodeError
@@ -73,3 +73,23 @@ def context_of(reading: Reading) -> TraceContext | None:
     return TraceContext(
         parent, state if isinstance(state, str) else "", folder.offset, len(folder.data), folder.charset
     )
+
+
+# The steps of one command that was measured.
+
+DECODE: Final = "decode"
+MATCH: Final = "match"
+DELIVER: Final = "deliver"
+STAGES: Final = (DECODE, MATCH, DELIVER)
+
+
+class Step(NamedTuple):
+    """One step. begin_s, end_s: of ``time.perf_counter``."""
+
+    stage: str
+    begin_s: float
+    end_s: float
+
+
+Steps = tuple[Step, Step, Step]
+"""Those of STAGES, in this order; the first begins when the command was got."""

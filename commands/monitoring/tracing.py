@@ -28,9 +28,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from commands.broker.outcome import Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.reading import Reading
-from commands.monitoring.steps import Steps
-from commands.monitoring.trace_context import TRACEPARENT, TRACESTATE, TraceContext, context_of
-from commands.qmgr.store.port import StoredMessage
+from commands.monitoring.trace_context import TRACEPARENT, TRACESTATE, Steps, TraceContext, context_of
+from commands.qmgr.store.messages import StoredMessage
 from rfh2.constants import REASON_NAMES
 from rfh2.distribution import VERSION
 from rfh2.layouts import MQMD1

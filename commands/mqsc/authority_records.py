@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from commands.broker.attribute_kinds import Shown
+from commands.broker.authority import is_generic_profile, parse_profile
 from commands.broker.objects import AuthorityRecord, Objects
-from commands.broker.profiles import is_generic_profile, parse_profile
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, displayed, done

@@ -11,9 +11,10 @@ from commands.broker.context import semantics_of
 from commands.broker.core import BrokerCore
 from commands.broker.exit_values import PublishExit
 from commands.broker.objects import Objects, QueueManager, is_object_name
-from commands.broker.outcome import EPOCH, Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Put
 from commands.broker.selection import Selection
+from commands.broker.times import EPOCH
 from commands.broker.views import RetainedView, SubscriptionsView, TopicsView
 from commands.mqsc.execute import run_setup
 from rfh2.captured import CapturedMessage

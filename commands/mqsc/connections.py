@@ -21,37 +21,20 @@ from commands.mqsc.attributes import keywords, unexpected_keyword
 from commands.mqsc.display import is_generic, matches_name, select
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.values import shown_moment, single, word_of
-from rfh2 import mqi_constants
+from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.channel.xa import Xid
-from rfh2.mqi_constants import (
-    MQOO_ANY_INPUT,
-    MQOO_BROWSE,
-    MQOO_INPUT_EXCLUSIVE,
-    MQOO_INQUIRE,
-    MQOO_OUTPUT,
-    MQOO_SET,
-)
-from rfh2.pcf_admin_names import (
-    MQOT_Q_MGR,
-    MQOT_TOPIC,
-    MQRCCF_CHANNEL_NOT_ACTIVE,
-    MQRCCF_CHL_STATUS_NOT_FOUND,
-    MQRCCF_CONNECTION_ID_ERROR,
-    MQRCCF_NONE_FOUND,
-    MQRCCF_Q_STATUS_NOT_FOUND,
-)
 
 OPEN_OPTIONS: Final = Bits(
     {
         name: value
-        for name, value in vars(mqi_constants).items()
+        for name, value in vars(m).items()
         if name.startswith("MQOO_") and value.bit_count() == 1 and value != 0
     }
 )
 LISTENER: Final = "SYSTEM.DEFAULT.LISTENER.TCP"
 """The name under which a listener is shown that no definition names."""
 _MOST: Final = 999_999_999
-_TYPES: Final = {MQOT_Q_MGR: "QMGR", MQOT_TOPIC: "TOPIC"}
+_TYPES: Final = {c.MQOT_Q_MGR: "QMGR", c.MQOT_TOPIC: "TOPIC"}
 
 
 _OF_PROGRAM: Final = keywords("PID APPLTAG APPLTYPE CHANNEL CONNAME USERID")
@@ -164,7 +147,7 @@ def _handle_state(handle: OpenHandle) -> str:
 
 
 def _no_connection(_name: str) -> MqscError:
-    return MqscError("AMQ8461", "Connection identifier not found.", reason=MQRCCF_NONE_FOUND)
+    return MqscError("AMQ8461", "Connection identifier not found.", reason=c.MQRCCF_NONE_FOUND)
 
 
 _OF_QUEUE_HANDLE: Final = _OF_PROGRAM | keywords("BROWSE HSTATE INPUT INQUIRE OUTPUT SET URTYPE")
@@ -174,7 +157,7 @@ _NOT_OF_QUEUE_HANDLE: Final = keywords("APPLDESC ASTATE QMURID TID URID")
 def display_queue_handles(command: Command, pattern: str, administration: Administration) -> Answer:
     """DISPLAY QSTATUS TYPE(HANDLE): who has queues open. pattern: their name, generic or not."""
     which = word_of(given, "ALL", "INPUT", "OUTPUT") if (given := command.keyword("OPENTYPE")) else "ALL"
-    wanted = {"INPUT": MQOO_ANY_INPUT | MQOO_BROWSE, "OUTPUT": MQOO_OUTPUT}.get(which)
+    wanted = {"INPUT": m.MQOO_ANY_INPUT | m.MQOO_BROWSE, "OUTPUT": m.MQOO_OUTPUT}.get(which)
     rows = [
         _handle_row(connection, handle)
         for connection in programs(administration.listeners.reports())
@@ -195,21 +178,21 @@ def display_queue_handles(command: Command, pattern: str, administration: Admini
 
 
 def _handle_row(connection: Connection, handle: OpenHandle) -> dict[str, Shown]:
-    bits = (("BROWSE", MQOO_BROWSE), ("INQUIRE", MQOO_INQUIRE), ("OUTPUT", MQOO_OUTPUT), ("SET", MQOO_SET))
-    reads = "EXCL" if handle.options & MQOO_INPUT_EXCLUSIVE else "SHARED"
+    bits = (("BROWSE", m.MQOO_BROWSE), ("INQUIRE", m.MQOO_INQUIRE), ("OUTPUT", m.MQOO_OUTPUT), ("SET", m.MQOO_SET))
+    reads = "EXCL" if handle.options & m.MQOO_INPUT_EXCLUSIVE else "SHARED"
     return {
         "QUEUE": handle.queue,
         "TYPE": "HANDLE",
         **_program(connection),
         "HSTATE": _handle_state(handle),
-        "INPUT": reads if handle.options & MQOO_ANY_INPUT else "NO",
+        "INPUT": reads if handle.options & m.MQOO_ANY_INPUT else "NO",
         **{word: "YES" if handle.options & bit else "NO" for word, bit in bits},
         "URTYPE": "QMGR",
     }
 
 
 def _no_handle(name: str) -> MqscError:
-    return MqscError("AMQ8147", answers.not_found(name).text, reason=MQRCCF_Q_STATUS_NOT_FOUND)
+    return MqscError("AMQ8147", answers.not_found(name).text, reason=c.MQRCCF_Q_STATUS_NOT_FOUND)
 
 
 _OF_INSTANCE: Final = keywords(
@@ -288,7 +271,7 @@ def _instance_row(report: ListenerReport, instance: ChannelInstance) -> dict[str
 
 
 def _no_status(_name: str) -> MqscError:
-    return MqscError("AMQ8420", "Channel Status not found.", reason=MQRCCF_CHL_STATUS_NOT_FOUND)
+    return MqscError("AMQ8420", "Channel Status not found.", reason=c.MQRCCF_CHL_STATUS_NOT_FOUND)
 
 
 def display_listener_status(command: Command, administration: Administration) -> Answer:
@@ -342,7 +325,7 @@ def stop_connection(command: Command, administration: Administration) -> Answer:
     length = 16 if command.name is not None else 48
     found = [each for each in programs(administration.listeners.reports()) if _is_meant(command, each)]
     if re.fullmatch(f"[0-9A-Fa-f]{{{length}}}", name) is None or not found:
-        raise MqscError("AMQ8461", "Connection identifier not found.", reason=MQRCCF_CONNECTION_ID_ERROR)
+        raise MqscError("AMQ8461", "Connection identifier not found.", reason=c.MQRCCF_CONNECTION_ID_ERROR)
     administration.listeners.obey(Order(connection=found[0].id))
     return done(answers.CONN_STOPPED)
 
@@ -364,7 +347,7 @@ def stop_channel(command: Command, administration: Administration) -> Answer:
     stops = stays and address is None
     obeyed = administration.listeners.obey(Order(channel=channel, address=where, stopped=True if stops else None))
     if not any(each.ended or each.changed for each in obeyed):
-        raise MqscError("AMQ9533", f"Channel '{channel}' is not currently active.", reason=MQRCCF_CHANNEL_NOT_ACTIVE)
+        raise MqscError("AMQ9533", f"Channel '{channel}' is not currently active.", reason=c.MQRCCF_CHANNEL_NOT_ACTIVE)
     return done(answers.CHANNEL_STOPPED)
 
 

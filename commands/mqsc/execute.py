@@ -24,8 +24,8 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from commands.broker.connections import NotAnsweredError
 from commands.broker.objects import Objects
-from commands.disk.errors import NotAnsweredError
 from commands.mqsc import (
     answers,
     authority_records,

@@ -1,7 +1,7 @@
 """DISPLAY of topics, and of the state of topics, queues and the engine; CLEAR TOPICSTR (guide 2.5.3.1, 6.5.7, 6.5.8).
 
 The tree that TPSTATUS shows is that of topic objects, subscriptions, retained publications, and topics published on of
-which the counts are kept: until they were unused for TREELIFE (guide 2.5.3.1, ``commands.qmgr.counters``); with all
+which the counts are kept: until they were unused for TREELIFE (guide 2.5.3.1, ``commands.qmgr.observer``); with all
 topics above them. Queued publishers hold nothing open. The one that publishes is the command processor: TYPE(PUB) shows
 it once for each topic that it published on.
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from commands.broker.context import Semantics
-from commands.network.flows import KeptBack, Link, Place
+from commands.network.flows import KeptBack, Place
 from commands.network.network import Network, Step
 from commands.network.queue_manager import NetworkQueueManager
+from commands.network.topology import Link
 from streams.delivery_rules import is_of_queue_manager, sub_scope_object
 from streams.operations import Rule
 from streams.subscriptions import Subscription

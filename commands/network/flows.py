@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.model import Command
+from commands.network.topology import Link
 from rfh2.errors import QPubSubError
 from rfh2.folders import write
 from rfh2.message import Message
@@ -23,17 +24,6 @@ from streams.subscriptions import WildcardScheme
 
 FINGERPRINT_FOLDER: Final = "ibm"
 FINGERPRINT: Final = "Rfp"
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A connection of one queue manager. neighbour: the other one. cluster: "" for parent and child."""
-
-    neighbour: str
-    cluster: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.neighbour} ({f'cluster {self.cluster}' if self.cluster else 'hierarchy'})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from commands.network.flows import (
     DeletionFlow,
     Flow,
     KeptBack,
-    Link,
     Place,
     Proxies,
     ProxyFlow,
@@ -30,6 +29,7 @@ from commands.network.flows import (
     without_correl_id,
 )
 from commands.network.routing import Routing, at_neighbour
+from commands.network.topology import Link
 from streams.operations import (
     ClearRetained,
     Delivery,

@@ -14,8 +14,7 @@ from pydantic import TypeAdapter
 
 from commands.broker.objects import Objects
 from commands.network.cluster_topics import ClusterTopics, Hosts
-from commands.network.flows import Link
-from commands.network.topology import Position
+from commands.network.topology import Link, Position
 from streams.topic_objects import DEFAULT_TOPIC_OBJECTS, TopicObject, TopicObjects
 
 _DEFAULTS: Final = frozenset(topic.name for topic in DEFAULT_TOPIC_OBJECTS)

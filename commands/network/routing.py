@@ -20,7 +20,8 @@ from commands.broker.context import Semantics, has_stream, stream_prefix
 from commands.broker.core import BrokerCore
 from commands.broker.objects import Objects
 from commands.network.cluster_topics import Hosts
-from commands.network.flows import Link, Place
+from commands.network.flows import Place
+from commands.network.topology import Link
 from streams.char_wildcards import widen_to_topic_pattern
 from streams.delivery_rules import is_of_queue_manager
 from streams.patterns import add_pattern_prefix, remove_pattern_prefix

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from commands.network.flows import Link
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A connection of one queue manager. neighbour: the other one. cluster: "" for parent and child."""
+
+    neighbour: str
+    cluster: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.neighbour} ({f'cluster {self.cluster}' if self.cluster else 'hierarchy'})"
 
 
 class Relation(StrEnum):

@@ -23,6 +23,7 @@ from commands.explain.selection import (
     compile_where,
     moment,
 )
+from commands.options.verb import PATH_OR_DASH
 from commands.terminal.console import Console
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, read_captures
 from rfh2.captures.reading import DefaultQueue
@@ -41,7 +42,7 @@ def capture_files(function: F) -> F:
 
 def files_argument(function: F) -> F:
     """``[FILE|-]...``: the verb gets *files* (tuple of Path); none stands for stdin."""
-    files = click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE|-]...")
+    files = click.argument("files", nargs=-1, type=PATH_OR_DASH, metavar="[FILE|-]...")
     return files(function)
 
 

@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 import click
 
@@ -15,13 +16,10 @@ from commands.config.settings import PublishExitConfig
 from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptions, importing, network_setup
-from commands.replay import LocalReplay
 from commands.replay.arrivals import DEFAULT_QMGR
-from commands.replay.divided import shares
-from commands.replay.divided_replay import SharedReplay
-from commands.replay.local import ExitOf, ReplayCounts
-from commands.replay.network.local import NetworkReplay, NetworkSetup
-from commands.replay.network.transcript import network_problems, network_transcript_lines
+from commands.replay.divided import Share, shares
+from commands.replay.local import ExitOf, LocalReplay, ReplayCounts
+from commands.replay.network.local import NetworkReplay, NetworkSetup, network_problems, network_transcript_lines
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
 from commands.running.publish_exits import publish_exits
@@ -205,3 +203,48 @@ def _puts_parquet() -> type[PutsParquet]:
     with importing(PYARROW_MISSING):
         from commands.replay.put_columns import PutsParquet  # noqa: PLC0415 - pyarrow is an extra, and slow to load
     return PutsParquet
+
+
+# A replay in several processes: what each of them does with its shares (``commands.replay.divided``).
+
+
+class Undecodable(NamedTuple):
+    """A message that could not be read, and why."""
+
+    seq: int
+    queue: str
+    why: str
+
+
+class SharedPuts(NamedTuple):
+    """The results of one share. messages: how many were counted. lines: the puts as JSON Lines."""
+
+    messages: int
+    lines: bytes
+    counts: ReplayCounts
+    undecodable: list[Undecodable]
+
+
+class SharedReplay:
+    """Replays the shares of one process."""
+
+    def __init__(self, setup: str, semantics: str) -> None:
+        self._replay = LocalReplay(setup, semantics)
+        self._file = BytesIO()
+        self._lines = PutLines(self._file)
+
+    def replayed(self, share: Share) -> SharedPuts:
+        """The results of the next share. Raises QPubSubError where the setup fails."""
+        replay, lines, undecodable = self._replay, self._lines, list[Undecodable]()
+        replay.counts = ReplayCounts()
+        for message in share.messages:
+            made = replay.put_all_of(message.qmgr, message.arrival, counted=message.counted)
+            if not message.counted:
+                continue
+            lines.add(message.seq, message.qmgr, made.puts)
+            if made.undecodable:
+                undecodable.append(Undecodable(message.seq, message.queue, made.why))
+        written = self._file.getvalue()
+        self._file.seek(0)
+        self._file.truncate()
+        return SharedPuts(share.counted, written, replay.counts, undecodable)

@@ -14,28 +14,17 @@ from commands.client import pcf
 from commands.client.errors import MqError
 from commands.client.messages import Message
 from commands.client.queue_manager import QueueManager, Subscription, connect
-from commands.config.settings import Config, read_config
+from commands.config.config_file import read_config
+from commands.config.settings import Config
 from commands.config.urls import parse_mq_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of
 from commands.mqsc import Answer, Statement
 from commands.running.subscriber import Received
+from rfh2 import pcf_admin_names as c
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf
-from rfh2.pcf_admin_names import (
-    MQCA_DEAD_LETTER_Q_NAME,
-    MQCACF_ESCAPE_TEXT,
-    MQCMD_ESCAPE,
-    MQCMD_INQUIRE_Q,
-    MQET_MQSC,
-    MQIA_COMMAND_LEVEL,
-    MQIA_CURRENT_Q_DEPTH,
-    MQIA_PUBSUB_MODE,
-    MQIA_Q_TYPE,
-    MQIACF_ESCAPE_TYPE,
-    MQQT_LOCAL,
-)
 from rfh2.pcf_names import MQCA_Q_NAME
 
 CONFIG_VARIABLE: Final = "QPUBSUB_CONFIG"
@@ -121,13 +110,13 @@ def run_mqsc(qmgr: QueueManager, script: Iterable[Statement]) -> Iterator[tuple[
 
 
 def _answer(qmgr: QueueManager, text: str) -> Answer:
-    kind, command = pcf.parameter_of(MQIACF_ESCAPE_TYPE, MQET_MQSC), pcf.parameter_of(MQCACF_ESCAPE_TEXT, text)
-    asked = Pcf(MQCMD_ESCAPE, (kind, command))
+    kind, command = pcf.parameter_of(c.MQIACF_ESCAPE_TYPE, c.MQET_MQSC), pcf.parameter_of(c.MQCACF_ESCAPE_TEXT, text)
+    asked = Pcf(c.MQCMD_ESCAPE, (kind, command))
     lines: list[str] = []
     reason = 0
     for response in pcf.exchange(qmgr.connection, asked, wait_s=30):
         reason = reason or (response.reason if response.comp_code else 0)
-        found = response.first(MQCACF_ESCAPE_TEXT)
+        found = response.first(c.MQCACF_ESCAPE_TEXT)
         if found is not None:
             lines += str(pcf.value_of(found)).split("\n")
     first, *detail = lines or [f"reason {reason}" if reason else "done"]
@@ -145,17 +134,17 @@ def _answer(qmgr: QueueManager, text: str) -> Answer:
 def status_of(url: str) -> dict[str, Any]:
     """What a queue manager says of itself: its level, PSMODE, and the messages on each local queue."""
     with connected_to(url, "qpubsub status") as qmgr:
-        about = qmgr.inquire([MQIA_COMMAND_LEVEL, MQCA_DEAD_LETTER_Q_NAME])
+        about = qmgr.inquire([c.MQIA_COMMAND_LEVEL, c.MQCA_DEAD_LETTER_Q_NAME])
         try:
-            mode = _PSMODES.get(int(qmgr.inquire([MQIA_PUBSUB_MODE])[MQIA_PUBSUB_MODE]), "")
+            mode = _PSMODES.get(int(qmgr.inquire([c.MQIA_PUBSUB_MODE])[c.MQIA_PUBSUB_MODE]), "")
         except MqError:
             mode = ""
-        rows = qmgr.pcf(MQCMD_INQUIRE_Q, {MQCA_Q_NAME: "*", MQIA_Q_TYPE: MQQT_LOCAL})
-        depths = {str(row[MQCA_Q_NAME]): int(row.get(MQIA_CURRENT_Q_DEPTH, 0)) for row in rows if MQCA_Q_NAME in row}
+        rows = qmgr.pcf(c.MQCMD_INQUIRE_Q, {MQCA_Q_NAME: "*", c.MQIA_Q_TYPE: c.MQQT_LOCAL})
+        depths = {str(row[MQCA_Q_NAME]): int(row.get(c.MQIA_CURRENT_Q_DEPTH, 0)) for row in rows if MQCA_Q_NAME in row}
         return {
             "qmgr": qmgr.name,
             "psmode": mode,
-            "command_level": about[MQIA_COMMAND_LEVEL],
-            "dead_letter_queue": about[MQCA_DEAD_LETTER_Q_NAME],
+            "command_level": about[c.MQIA_COMMAND_LEVEL],
+            "dead_letter_queue": about[c.MQCA_DEAD_LETTER_Q_NAME],
             "queues": {name: {"depth": depth} for name, depth in sorted(depths.items())},
         }

@@ -14,11 +14,13 @@ import click
 
 from commands.broker.context import SEMANTICS, V6_BROKER, Semantics
 from commands.broker.reading import natural_queue
-from commands.config.settings import PublishExitConfig, read_config
+from commands.config.config_file import read_config
+from commands.config.settings import PublishExitConfig
 from commands.explain.selection import MessageSelection
 from commands.mqsc.broker import Broker
 from commands.network.estate_file import read_estate
 from commands.options.captures import STDIN, Captures, files_argument, format_option
+from commands.options.verb import FILE, FILE_THAT_IS, PATH_OR_DASH
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError, in_order
 from commands.replay.divided import ClockWentBackError
 from commands.replay.network.local import NetworkSetup
@@ -101,7 +103,7 @@ _FILES: Final = (
         "--input",
         "inputs",
         multiple=True,
-        type=click.Path(path_type=Path, allow_dash=True),
+        type=PATH_OR_DASH,
         metavar="FILE|-",
         help="The same as FILE: a capture, or a directory of captures.",
     ),
@@ -156,7 +158,7 @@ def setup_option(when: str = "", where: str = "") -> Callable[[F], F]:
     """``--setup``. when, where: the beginning and the end of its help. The verb gets *setup*, a path or None."""
     return click.option(
         "--setup",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="SCRIPT",
         help=_sentence(when, f"run this MQSC first on every queue manager{where}."),
     )
@@ -334,7 +336,7 @@ def index_option(function: F) -> F:
     """``--index FILE``: the verb gets *index* (Path or None)."""
     option = click.option(
         "--index",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="FILE",
         help="Keep checkpoints in FILE, so that the capture opens in seconds the next time.",
     )
@@ -399,7 +401,7 @@ def exit_option(function: F) -> F:
     option = click.option(
         "--exit",
         "exit_config",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=FILE_THAT_IS,
         callback=_exit_of,
         metavar="FILE",
         help="Call the publish exit in table [publish_exit] of this configuration file of run.",

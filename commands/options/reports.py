@@ -12,6 +12,7 @@ import click
 from pydantic import BaseModel
 
 from commands.options.captures import STDIN
+from commands.options.verb import FILE_OR_DASH
 from commands.terminal.console import Console
 
 F = Callable[..., Any]
@@ -41,6 +42,7 @@ class ReportForms:
             return
         if self.page is not None:
             self.page.write_text(page(), encoding="utf-8")
+            console.say(f"page written to {self.page}")
         if self.as_json:
             console.json(report.model_dump(mode="json"))
             return
@@ -60,7 +62,7 @@ def report_options(function: F) -> F:
         click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
         click.option(
             "--html",
-            type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+            type=FILE_OR_DASH,
             metavar="FILE|-",
             help="Write the report as one HTML page. With - only the page is printed.",
         ),

@@ -27,6 +27,12 @@ EXIT_CODES: Final[Mapping[int, str]] = {0: "done", 2: "usage, or something is mi
 _EXPLAINED_ONCE: Final = ("quiet", "debug", "colour")
 COMMON_OPTIONS: Final = (*_EXPLAINED_ONCE, "output_to")
 
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+FILE_THAT_IS: Final = click.Path(path_type=Path, dir_okay=False, exists=True)
+FILE_OR_DASH: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+PATH_OR_DASH: Final = click.Path(path_type=Path, allow_dash=True)
+DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
+
 
 def _set_quiet(ctx: click.Context, _parameter: click.Parameter, given: bool) -> None:
     if given and not ctx.resilient_parsing:

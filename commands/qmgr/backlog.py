@@ -20,7 +20,8 @@ from typing import Final
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import QueueManager
 from commands.disk.errors import GONE, QueueError
-from commands.qmgr.store.port import KeepsUndelivered, PutsRemotely, StoredMessage, Undelivered, UnitOfWork
+from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import KeepsUndelivered, PutsRemotely, Undelivered, UnitOfWork
 from rfh2.mqmd import Mqmd
 
 _log = logging.getLogger("qpubsub.processor")

@@ -18,19 +18,18 @@ from commands.disk.errors import UndeliverableError
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.counters import count
 from commands.qmgr.delivery import Cause, Deliverer, for_neighbour, is_stranding
 from commands.qmgr.event_numbers import CONTROL_FAILED, DEAD_LETTER, DISCARDED, PUBLISH_FAILED
 from commands.qmgr.link_port import is_native
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
-from commands.qmgr.observer import Ending, Observer, Sample
+from commands.qmgr.observer import Ending, Observer, ProcessorTally, Sample, count
 from commands.qmgr.refusals import Refusal
 from commands.qmgr.reports import COD
 from commands.qmgr.sending import report
-from commands.qmgr.store.port import StoredMessage, UnitOfWork
+from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watchdog import CommandLimits, reason_of
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import DecodeError

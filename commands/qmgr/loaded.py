@@ -21,8 +21,9 @@ from commands.qmgr.link_port import TopicLink, came_from_tree
 from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.network.live_network import LiveNetwork
+from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.neighbours import NeighbourRecords
-from commands.qmgr.store.port import KnowsNeighbours, PutsRemotely, StoredMessage, UnitOfWork
+from commands.qmgr.store.port import KnowsNeighbours, PutsRemotely, UnitOfWork
 from commands.templates.templates import PublicationTemplates
 from streams.mapping import collisions
 from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST

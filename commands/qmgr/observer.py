@@ -10,15 +10,18 @@ has no steps. The puts are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Final, Protocol
 
+from commands.broker.core import BrokerCore
 from commands.broker.counts import Counts
 from commands.broker.outcome import Arrival, Outcome
+from commands.broker.puts import Outgoing, PutKind
 from commands.broker.reading import Reading
-from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.tally import ProcessorTally
+from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import CountsMessages, UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +95,80 @@ class Unobserved:
 
     def sample(self, _message: StoredMessage) -> Sample | None:
         return None
+
+
+# Counts the effects of commands: publications sent to each subscription and excluded by its filter, and published on
+# each topic.
+#
+# A command counts when all its messages are put, and with the commit of its unit of work.
+
+
+def count(counts: Counts, outcome: Outcome, delivered: Sequence[Outgoing | None], now: datetime) -> None:
+    """Count one command in *counts*. delivered: what was put in place of each of its puts."""
+    for topic_string in outcome.topics:
+        counts.add_published(topic_string, now)
+    for subscription in outcome.filtered:
+        counts.add_filtered(subscription.sub_id)
+    if delivered is outcome.puts:
+        counts.add_all_delivered([sub_id for put in outcome.puts for sub_id in put.sub_ids], now)
+        return
+    for wanted, put in zip(outcome.puts, delivered, strict=True):
+        for sub_id in wanted.sub_ids:
+            if put is not None and put.kind is PutKind.PUBLICATION:
+                counts.add_delivered(sub_id, now)
+            else:
+                counts.add_dead_letters(sub_id)
+
+
+def forget_unused_topics(unit: UnitOfWork, broker: BrokerCore, now: datetime) -> int:
+    """Forget the counts of topics that have left the topic tree; how many (guide 2.5.3.1).
+
+    As in IBM MQ, a topic leaves the tree when nothing exists at it and no program has published on it
+    for TREELIFE seconds.
+    """
+    if not isinstance(unit, CountsMessages):
+        return 0
+    life_s = broker.objects.qmgr.treelife
+    before = now - timedelta(seconds=life_s) if life_s else None
+
+    def in_use() -> set[str]:
+        return {each.topic_string for each in (*broker.objects.topics, *broker.space.subscriptions())}
+
+    return unit.counters.forget_topics(before, in_use)
+
+
+# Counts of the work of a processor.
+
+
+@dataclass(slots=True)
+class ProcessorTally:
+    """What a processor has done since it started, or in one unit of work."""
+
+    commands: int = 0
+    publications: int = 0
+    responses: int = 0
+    dead_letters: int = 0
+    errors: int = 0
+    discarded: int = 0
+    linked: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Name and count, in order."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    def add(self, other: ProcessorTally) -> None:
+        """Count what *other* counted as well."""
+        for name in _NAMES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def put(self, kind: PutKind, times: int = 1) -> None:
+        """Count one put, or *times* of them."""
+        if kind is PutKind.PUBLICATION:
+            self.publications += times
+        elif kind is PutKind.RESPONSE:
+            self.responses += times
+        else:
+            self.dead_letters += times
+
+
+_NAMES: Final = tuple(field.name for field in fields(ProcessorTally))

@@ -30,16 +30,15 @@ from commands.broker.puts import Put
 from commands.disk.errors import SupersededError, UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.admin_port import CommandServer
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.counters import forget_unused_topics
 from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker
-from commands.qmgr.observer import Committed, Observer, Unobserved
+from commands.qmgr.observer import Committed, Observer, ProcessorTally, Unobserved, forget_unused_topics
 from commands.qmgr.refusals import RefusalLog
 from commands.qmgr.sending import report_expired
-from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
+from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import CountsMessages, QueueManagerPort, UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watchdog import ApartError, CommandLimits, NoWatchdog, Watchdog
 from commands.terminal.counted import counted
 from rfh2.errors import StoreError

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.broker.puts import Outgoing, PutKind
+from rfh2 import mqi_constants as m
 from rfh2.chain import decode_chain
 from rfh2.constants import (
     MQEI_UNLIMITED,
@@ -24,16 +25,6 @@ from rfh2.constants import (
     MQRO_PASS_MSG_ID,
 )
 from rfh2.errors import DecodeError
-from rfh2.mqi_constants import (
-    MQAT_QMGR,
-    MQFB_COA,
-    MQFB_COD,
-    MQFB_EXPIRATION,
-    MQRO_COA,
-    MQRO_COD,
-    MQRO_EXCEPTION,
-    MQRO_EXPIRATION,
-)
 from rfh2.mqmd import Mqmd, name_of
 
 _DATA_BYTES: Final = 100
@@ -47,11 +38,11 @@ class Kind:
     feedback: int = 0
 
 
-COA: Final = Kind(MQRO_COA, MQFB_COA)
-COD: Final = Kind(MQRO_COD, MQFB_COD)
-EXPIRATION: Final = Kind(MQRO_EXPIRATION, MQFB_EXPIRATION)
-EXCEPTION: Final = Kind(MQRO_EXCEPTION)
-OF_QUEUE_MANAGERS: Final = MQRO_COA | MQRO_COD | MQRO_EXPIRATION | MQRO_EXCEPTION
+COA: Final = Kind(m.MQRO_COA, m.MQFB_COA)
+COD: Final = Kind(m.MQRO_COD, m.MQFB_COD)
+EXPIRATION: Final = Kind(m.MQRO_EXPIRATION, m.MQFB_EXPIRATION)
+EXCEPTION: Final = Kind(m.MQRO_EXCEPTION)
+OF_QUEUE_MANAGERS: Final = m.MQRO_COA | m.MQRO_COD | m.MQRO_EXPIRATION | m.MQRO_EXCEPTION
 
 
 def report_of(kind: Kind, mqmd: Mqmd, body: bytes, qmgr: str, reason: int = 0) -> Outgoing:
@@ -72,7 +63,7 @@ def report_of(kind: Kind, mqmd: Mqmd, body: bytes, qmgr: str, reason: int = 0) -
         backout_count=0,
         reply_to_q="",
         reply_to_qmgr=qmgr,
-        put_appl_type=MQAT_QMGR,
+        put_appl_type=m.MQAT_QMGR,
         put_appl_name=qmgr[:28],
         put_date="",
         put_time="",

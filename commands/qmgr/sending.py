@@ -6,12 +6,14 @@ from datetime import datetime
 
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.puts import Outgoing
-from commands.broker.transmission import transmitted
 from commands.disk.errors import QueueError
 from commands.qmgr.reports import COA, EXCEPTION, EXPIRATION, Kind, report_of
 from commands.qmgr.store.messages import BODY, MD, QUEUE, USER
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
+from rfh2.ccsid import ASCII_FIELDS
+from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_UNKNOWN_REMOTE_Q_MGR
+from rfh2.layouts import MQXQH, characters
+from rfh2.mde import extended
 from rfh2.mqmd import Mqmd
 
 Sent = tuple[str, int]
@@ -66,3 +68,40 @@ def _put(unit: EmbeddedUnitOfWork, put: Outgoing, user: str | None) -> Sent:
             raise QueueError(MQRC_UNKNOWN_REMOTE_Q_MGR, put.queue, f"there is no transmission queue {put.qmgr}")
         put = transmitted(put)
     return put.queue, unit.put(put.queue, put.md, put.body, user=user, expires_at=put.expires_at)
+
+
+# Messages for queues of other queue managers: they go to a transmission queue, behind an MQXQH.
+#
+# The transmission queue has the name of the other queue manager, as in MQ. A channel takes the messages
+# from there (wire formats 5).
+
+
+def transmitted(put: Outgoing) -> Outgoing:
+    """*put* in the form for the transmission queue of its queue manager."""
+    mqmd = put.mqmd
+    own, data = extended(mqmd, put.body)
+    header = MQXQH.fast[mqmd.order].pack(
+        "XQH ".encode(mqmd.charset),
+        1,
+        characters(put.queue, 48, mqmd.charset, "RemoteQName"),
+        characters(put.qmgr, 48, mqmd.charset, "RemoteQMgrName"),
+    )
+    body = header + own.encode() + data
+    outer = Mqmd(
+        expiry=mqmd.expiry,
+        encoding=546 if mqmd.order == "little" else 273,
+        coded_char_set_id=0 if mqmd.charset == ASCII_FIELDS else 500,
+        format=MQFMT_XMIT_Q_HEADER,
+        priority=mqmd.priority,
+        persistence=mqmd.persistence,
+        msg_id=mqmd.msg_id,
+        correl_id=mqmd.correl_id,
+        user_identifier=mqmd.user_identifier,
+        put_appl_type=mqmd.put_appl_type,
+        put_appl_name=mqmd.put_appl_name,
+        put_date=mqmd.put_date,
+        put_time=mqmd.put_time,
+        order=mqmd.order,
+        charset=mqmd.charset,
+    )
+    return put._replace(queue=put.qmgr, md=outer.encode(), body=body)

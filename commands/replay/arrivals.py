@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
-from commands.broker.outcome import EPOCH, Arrival
+from commands.broker.outcome import Arrival
+from commands.broker.times import EPOCH
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 

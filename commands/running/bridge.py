@@ -13,25 +13,27 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from commands.broker.authority import GroupsOf
-from commands.broker.budget import Budget
+from commands.config.config_file import exposed_secrets
 from commands.config.home import Home, PostgresqlHome
-from commands.config.settings import Config, ConfigError, exposed_secrets
+from commands.config.settings import ConfigError
 from commands.disk import permissions
 from commands.disk.errors import ServerAwayError, SupersededError
+from commands.disk.lock import require_locks
+from commands.disk.open_files import raise_limit
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
+from commands.listener.server import Listener, serve
 from commands.monitoring.health import Health, Phase
 from commands.monitoring.opening import Monitoring
 from commands.qmgr.admin.pcf_server import PcfCommandServer
@@ -39,51 +41,30 @@ from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
+from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor, ProcessorSettings
 from commands.qmgr.store import Durability
-from commands.qmgr.tally import ProcessorTally
-from commands.running.instances import Plan, Worker, instance
+from commands.qmgr.store.opening import directory_of
 from commands.running.journal import Events, Journal, last_status, reporting
-from commands.running.listening import Beside, listener_beside
-from commands.running.log_file import LogFile, LogFormat
+from commands.running.listening import Beside, Guardian, Service, beside
+from commands.running.log_file import LogFile
 from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
-from commands.running.service_manager import notify
-from commands.running.supervisor import AWAY, SupervisedWatchdog
-from commands.running.tenure import LEASE_S
+from commands.running.run_settings import RunSettings
+from commands.running.service_manager import Heartbeat, notify
+from commands.running.supervisor import AWAY, SupervisedWatchdog, supervised
+from commands.running.tenure import LEASE_S, Tenure, Waiting, tenure
+from commands.running.work_page import WorkPage
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
-from commands.terminal.users import groups_of
 
 _log = logging.getLogger("qpubsub.run")
 
 # One command may make 50,000 puts. With Python's own threshold (700), a third of the time for them would go into
 # looking through their objects for cycles, of which there are none.
 GARBAGE_THRESHOLD: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSettings:
-    """What the command line, the environment and the file of ``--config`` ask for; named as the options of ``run``."""
-
-    qmgr: str
-    home: Home
-    config: Config = field(default_factory=Config)  # the tables of the file; an option below comes before its table
-    once: bool = False  # end when the queues are empty
-    record: Path | None = None  # JSON Lines with every put
-    log: Path | None = None  # ``-`` for stderr
-    log_format: LogFormat = LogFormat.JSON
-    durability: Durability = Durability.FULL
-    lease: float | None = None  # in PostgreSQL: seconds without a sign of life after which another run takes over
-    budget: Budget = field(default_factory=Budget)  # of one command
-    queues: str | None = None  # URL of the queue manager that has the queues
-    topics: str | None = None  # URL of the topic tree
-    listen: str | None = None  # [HOST:]PORT for MQ clients
-    metrics: str | None = None  # [HOST:]PORT for metrics and probes
-    tracing: str | None = None  # URL of a collector, or ``console``
-    groups_of: GroupsOf = groups_of  # the groups of a user
 
 
 class Bridge:
@@ -280,7 +261,7 @@ class Bridge:
 
     def exit_code(self) -> ExitCode:
         """How the bridge ended; what is left to do is said."""
-        console, link, once, owed = self._console, self.link, self._settings.once, self._processor.undelivered
+        console, link, once, undelivered = self._console, self.link, self._settings.once, self._processor.undelivered
         is_unsettled = self._is_unsettled and not self.stop.is_set()
         if is_unsettled and link is not None:
             console.say(f"publications to or from the topic tree still wait: {link.trouble or 'it was too slow'}")
@@ -292,10 +273,10 @@ class Bridge:
         if refused:
             which = counted(refused, "publication")
             console.say(f"the topic tree refused {which}: see {self._dead_letter_queue}")
-        if once and owed:
-            console.say(f"not delivered yet: {counted(owed, 'publication')}; qpubsub status shows for whom")
+        if once and undelivered:
+            console.say(f"not delivered yet: {counted(undelivered, 'publication')}; qpubsub status shows for whom")
         stranded = self._say_what_is_stranded() if once and self._places.queues is None else False
-        problems = self.tally.dead_letters or refused or is_unsettled or stranded or (once and owed)
+        problems = self.tally.dead_letters or refused or is_unsettled or stranded or (once and undelivered)
         return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
     def _say_what_is_stranded(self) -> bool:
@@ -322,3 +303,117 @@ class Bridge:
 def _for_the_log(number: int) -> dict[str, Any]:
     """An event for the log alone: the console says it in other words."""
     return {"numbers": (number,), "is_told": True}
+
+
+# An instance of ``run`` for one queue manager: it waits for its tenure, and is a supervisor and a worker then.
+#
+# An instance whose place was taken ends its worker as soon as it notices, and waits again.
+
+_AWAY_S: Final = 0.5
+_AWAY_SAID_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an instance is to do when it is active, and how it waits.
+
+    lease_s: its session may be silent for so long. time_s, takes_hangup: of ``supervised``. servers: what runs beside
+    the worker. waiting: where another instance may be waited for. lost: called when another instance has taken over.
+    """
+
+    home: Home
+    qmgr: str
+    durability: Durability
+    lease_s: float
+    time_s: float
+    takes_hangup: bool
+    servers: tuple[Beside, ...]
+    waiting: Waiting | None
+    lost: Callable[[SupersededError], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What the worker of an active instance gets. listening: HOST:PORT of each server beside it."""
+
+    page: WorkPage
+    epoch: int
+    listening: tuple[str, ...] = ()
+
+
+def instance(console: Console, plan: Plan) -> Worker | int:
+    """Be an instance: its worker in the worker, the exit code in the supervisor at the end.
+
+    Raises QueueManagerInUseError where another instance is active and this one is not to wait; SupersededError where
+    another one took over and this one is not to wait; StoreError, ListenError. An instance that may wait also waits for
+    the server of the database.
+    """
+    require_locks(f"queue manager {plan.qmgr}")
+    raise_limit()
+    if plan.takes_hangup:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # while there is no worker, no log is open
+    directory = directory_of(plan.home, plan.qmgr)
+    waiting = None if plan.waiting is None else partial(_waiting, console, plan.qmgr, plan.waiting)
+    away = _Away(console)
+    while True:
+        held: Tenure | None = None
+        try:
+            held = tenure(plan.home, plan.qmgr, plan.durability, plan.lease_s, waiting)
+            if held is None:
+                return ExitCode.DONE
+            guardians: list[Guardian] = []
+            with ExitStack() as servers:
+                for server in plan.servers:
+                    guardians.append(servers.enter_context(beside(server, held.renew)))
+                    console.say(f"queue manager {plan.qmgr}: {server.told.format(guardians[-1].where)}")
+                outcome = supervised(console, directory, plan.time_s, plan.takes_hangup, held, guardians)
+                if isinstance(outcome, WorkPage):
+                    return Worker(outcome, held.epoch, tuple(each.where for each in guardians))
+            return outcome
+        except SupersededError as error:
+            plan.lost(error)
+            if plan.waiting is None:
+                raise
+        except ServerAwayError as error:
+            if plan.waiting is None:
+                raise
+            if not away.waited(error):
+                return ExitCode.DONE
+        finally:
+            if held is not None:
+                held.end()
+
+
+class _Away:
+    """The server is away: said once, until it was there for a while."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._heartbeat, self._said_s = console, Heartbeat(), -_AWAY_SAID_S
+
+    def waited(self, error: ServerAwayError) -> bool:
+        """Wait a moment; whether this instance was not asked to end meanwhile."""
+        if time.monotonic() - self._said_s >= _AWAY_SAID_S:
+            self._said_s = time.monotonic()
+            self._console.warn(f"{error}; it is tried again")
+        self._heartbeat.beat()
+        stop = threading.Event()
+        with stopping(stop):
+            return not stop.wait(_AWAY_S)
+
+
+@contextmanager
+def _waiting(console: Console, qmgr: str, waiting: Waiting, active: Callable[[], str]) -> Iterator[None]:
+    with waiting(active):
+        console.say(f"queue manager {qmgr}: running as standby; {active()}")
+        notify(f"READY=1\nSTATUS=queue manager {qmgr}: standby")
+        yield
+
+
+def listener_beside(make: Callable[[], Listener]) -> Beside:
+    """The listener that *make* gives."""
+
+    def service() -> Service:
+        listener = make()
+        return Service(listener.where, "--listen", partial(serve, listener))
+
+    return Beside("listener", service, "listening on {}")

@@ -19,10 +19,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from commands.disk.errors import NotAnsweredError
+from commands.broker.connections import NotAnsweredError
 from commands.qmgr.link_port import ManagedLink
+from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.store.database import Database
-from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile, read_fixed
 from commands.running.log_file import LogFile, LogFormat
 from commands.running.work_page import being_worked_on

@@ -4,7 +4,7 @@
                      ── fork ──> console         the same
                      ── fork ──> worker
 
-A server that ends by itself is started again, unless it does so many times in a minute.
+A server that ends by itself, killed or by a fault, is started again, unless it does so many times in a minute.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from commands.disk.errors import ServerAwayError
-from commands.listener.server import Listener, ListenError, serve
+from commands.listener.places import ListenError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from rfh2.errors import QPubSubError, system_words
 
@@ -31,8 +30,10 @@ Serve = Callable[[asyncio.Event, Callable[[int], None]], Awaitable[None]]
 _PAUSE_S: Final = 0.2
 _TICK_S: Final = 0.1
 _ENDING_S: Final = 10.0
-_STAYS_DOWN: Final = "the %s ended by signal %d, %d times in a minute; it is not started again"
-_STARTED_AGAIN: Final = "the %s ended by signal %d, and is started again"
+_STAYS_DOWN: Final = "the %s ended by %s, %d times in a minute; it is not started again"
+_STARTED_AGAIN: Final = "the %s ended by %s, and is started again"
+# How a server ends, and the process that starts it: in order; after it said what is wrong; and in any other way.
+_ENDED, _SAID, _FAULT = 0, 1, 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +67,6 @@ class Beside:
     reported: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
-def listener_beside(make: Callable[[], Listener]) -> Beside:
-    """The listener that *make* gives."""
-
-    def service() -> Service:
-        listener = make()
-        return Service(listener.where, "--listen", partial(serve, listener))
-
-    return Beside("listener", service, "listening on {}")
-
-
 @contextmanager
 def beside(server: Beside, meanwhile: Callable[[], None] = lambda: None) -> Iterator[Guardian]:
     """A server in a process of its own while inside; call its ``look_after`` now and then.
@@ -107,13 +98,13 @@ class Guardian:
         if not ended:
             return
         self._child, code = 0, os.waitstatus_to_exitcode(status)
-        if code >= 0:
+        if code in (_ENDED, _SAID):
             return
         name = self._server.name
         if not self._crashes.may_restart():
-            _log.error(_STAYS_DOWN, name, -code, MOST_CRASHES)
+            _log.error(_STAYS_DOWN, name, _how(code), MOST_CRASHES)
             return
-        _log.error(_STARTED_AGAIN, name, -code)
+        _log.error(_STARTED_AGAIN, name, _how(code))
         try:
             self.start()
         except QPubSubError as error:
@@ -125,11 +116,13 @@ class Guardian:
         self._child = os.fork()
         if self._child == 0:
             os.close(heard)
-            code = 1
+            code = _FAULT
             try:
                 die_with(self._parent)
                 with self._server.reported():
                     code = self._guard(says)
+            except Exception as error:
+                self._log_fault(error)
             finally:
                 os._exit(code)
         os.close(says)
@@ -139,6 +132,8 @@ class Guardian:
             said = pipe.read()
         where, why, option, away = (*said.decode("utf-8", "replace").split("\n"), "", "", "")[:4]
         if why or not where:
+            if not why:  # it may be about to try again
+                os.kill(self._child, signal.SIGKILL)
             os.waitpid(self._child, 0)
             self._child = 0
             if away:
@@ -163,60 +158,78 @@ class Guardian:
     def _guard(self, says: int) -> int:
         """In the child: run listeners, one after the other, until one ends in order."""
         crashes = Crashes()
-        first = True
+        first, is_asked = True, False
+
+        def end(worker: int) -> None:
+            nonlocal is_asked
+            is_asked = True
+            _end(worker)
+
         while True:
             parent, worker = os.getpid(), os.fork()
             if worker == 0:
-                code = 1
+                code = _FAULT
                 try:
                     for number in (signal.SIGTERM, signal.SIGINT):
                         signal.signal(number, signal.SIG_DFL)  # and not what its guardian does then
                     die_with(parent)
                     code = self._listen(says if first else None)
+                except Exception as error:
+                    self._log_fault(error)
                 finally:
                     os._exit(code)
             if first:
                 os.close(says)
             first = False
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: _end(worker))  # noqa: B023
+                signal.signal(number, lambda *_: end(worker))  # noqa: B023
             _, status = os.waitpid(worker, 0)
             code = os.waitstatus_to_exitcode(status)
-            if code >= 0:
-                return code
+            if code in (_ENDED, _SAID) or is_asked:
+                return max(code, _ENDED)
             if not crashes.may_restart():
-                _log.error(_STAYS_DOWN, self._server.name, -code, MOST_CRASHES)
-                return 1
-            _log.error(_STARTED_AGAIN, self._server.name, -code)
+                _log.error(_STAYS_DOWN, self._server.name, _how(code), MOST_CRASHES)
+                return _SAID
+            _log.error(_STARTED_AGAIN, self._server.name, _how(code))
             time.sleep(_PAUSE_S)
 
+    def _log_fault(self, error: Exception) -> None:
+        _log.critical("the %s: %r", self._server.name, error, exc_info=error)
+
     def _listen(self, says: int | None) -> int:
-        service = self._server.make()
+        where, option, is_started = "", "", False
 
         def started(port: int) -> None:
+            nonlocal is_started
+            is_started = True
             if says is not None:
-                host = service.where.rpartition(":")[0]
-                _say(says, f"{host}:{port}" if port else "no port, as no LISTENER is started")
+                _say(says, f"{where.rpartition(':')[0]}:{port}" if port else "no port, as no LISTENER is started")
 
-        async def run() -> None:
+        async def run(serve: Serve) -> None:
             ended = asyncio.Event()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, ended.set)
-            await service.serve(ended, started)
+            await serve(ended, started)
 
         try:
-            asyncio.run(run())
+            service = self._server.make()
+            where, option = service.where, service.option
+            asyncio.run(run(service.serve))
         except (QPubSubError, OSError) as error:
-            if says is None:
+            if says is None or is_started:
                 _log.error("%s", error)
-            elif isinstance(error, ListenError):
-                _say(says, f"{error.where}\n{error.why}\n{error.option}")
-            else:
-                why, away = system_words(error), "away" if isinstance(error, ServerAwayError) else ""
-                _say(says, f"{service.where}\n{why}\n{service.option}\n{away}")
-            return 1
-        return 0
+                return _FAULT
+            if isinstance(error, ListenError):
+                where, option = error.where, error.option
+            why = error.why if isinstance(error, ListenError) else system_words(error)
+            _say(says, f"{where}\n{why}\n{option}\n{'away' if isinstance(error, ServerAwayError) else ''}")
+            return _SAID
+        return _ENDED
+
+
+def _how(code: int) -> str:
+    return f"signal {-code}" if code < 0 else "a fault"
 
 
 def _say(pipe: int, text: str) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.connections import ListenerReport, programs
+from commands.broker.connections import ListenerReport, NotAnsweredError, programs
 from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
-from commands.disk.errors import NotAnsweredError
 from commands.headers.registry import parse
 from commands.qmgr.admin.runner import recorded, recorded_members
 from commands.qmgr.delivery import is_stranding
@@ -163,7 +162,7 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         },
         "owed": [
             {"queue": name or objects.qmgr.deadq, "count": count, "oldest_s": _age_s(since, now)}
-            for name, count, since in seen.owed
+            for name, count, since in seen.undelivered
         ],
         "neighbours": _neighbours(seen, now),
         "connections": _connected(store),

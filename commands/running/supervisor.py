@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any, Final
 
 from commands.disk.errors import ServerAwayError, SupersededError
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from commands.running.fixed_file import FixedFile

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from commands.broker.authority import ADMINISTRATOR, Action, GroupsOf, RecordedAuthority
+from commands.broker.authority import ADMINISTRATOR, Action, GroupsOf, RecordedAuthority, parse_profile
 from commands.broker.core import BrokerCore
 from commands.broker.objects import DEFAULT_STREAM, UNLIMITED_DEPTH, Objects
 from commands.broker.outcome import Arrival
-from commands.broker.profiles import parse_profile
 from commands.broker.selection import Selection
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Explainer

@@ -17,7 +17,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.watchdog import EndedProcessors
 from commands.running.fixed_file import FixedFile, read_fixed
 from rfh2.layouts import MQMD1

@@ -72,7 +72,7 @@ _MESSAGE: Final = slice(Outgoing._fields.index("md"), Outgoing._fields.index("bo
 _WILD: Final = re.compile("[*?#+]")
 _UNKNOWN: Final = True
 
-TEMPLATES_ROOM: Final = 65_536
+MOST_TEMPLATE_PUTS: Final = 65_536
 """In puts, of some 400 bytes each."""
 
 
@@ -183,7 +183,7 @@ class PublicationTemplates:
         *,
         traced: bool = False,
         carried: bool = False,
-        most: int = TEMPLATES_ROOM,
+        most: int = MOST_TEMPLATE_PUTS,
     ) -> None:
         self._process: Callable[[Arrival], Outcome] = broker.trace if traced else broker.process
         self._broker, self._space, self._effects, self._carried = broker, broker.space, effects, carried

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from commands.options.verb import verb
+from commands.options.verb import FILE, verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options
@@ -50,7 +50,7 @@ from migrate.log import changed_since
 @click.option(
     "--journal",
     "journal_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Where to note what was confirmed. Default: apply.journal in DIRECTORY.",
 )

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import click
 
+from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
-from commands.config.settings import exposed_secrets, read_config
 from commands.disk.errors import QueueManagerInUseError
 from commands.disk.lock import exclusive, require_locks
 from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager, read_estate
 from commands.options.queue_manager import HOME
-from commands.options.verb import F, Verb, verb_group
+from commands.options.verb import DIRECTORY, FILE_THAT_IS, F, Verb, verb_group
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import choices, live_options
@@ -224,17 +224,11 @@ def status(asked: Asked) -> ExitCode:
     "qpubsub estate pack bank/ --out board --applications applications.toml",
     exit_codes={1: "done, and some brokers have no plan, or were undone"},
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    metavar="DIRECTORY",
-    help="Write the report here.",
-)
+@click.option("--out", type=DIRECTORY, required=True, metavar="DIRECTORY", help="Write the report here.")
 @click.option(
     "--applications",
     "mapping",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=FILE_THAT_IS,
     metavar="FILE",
     help="Names of applications by queue, user and program; without it, applications are found.",
 )

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from commands.options.verb import verb
+from commands.options.verb import DIRECTORY, FILE, FILE_OR_DASH, verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options
@@ -52,13 +52,13 @@ from rfh2.captures import write_captures
 )
 @click.option(
     "--work",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     metavar="DIRECTORY",
     help="With --metatopics: where answers are kept until all are there. Default: extract-QMGR.work.",
 )
 @click.option(
     "--objects",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write the objects of the queue manager to FILE, as MQSC for --existing of strmqbrk and migmbbrk.",
 )
@@ -66,7 +66,7 @@ from rfh2.captures import write_captures
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    type=FILE_OR_DASH,
     default="-",
     metavar="FILE|-",
     help="Write the state to FILE, not to stdout. FILE appears when it is complete.",

@@ -11,9 +11,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
-from commands.config.settings import exposed_secrets, read_config
 from commands.options.queue_manager import queue_manager
+from commands.options.verb import FILE
 from commands.terminal.console import Console
 from migrate.live.opening import LiveQueueManager, open_live
 from migrate.planned_state import FILE_NAME, PlannedHeading, PlannedObject, read_planned
@@ -62,7 +63,7 @@ def live_queue_manager(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--config",
-            type=click.Path(path_type=Path, dir_okay=False),
+            type=FILE,
             metavar="FILE",
             help="The file with users, passwords and certificates: tables [admin] and [queues].",
         ),

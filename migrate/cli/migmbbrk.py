@@ -20,7 +20,7 @@ import click
 from commands.disk.files import put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
 from commands.options.queue_manager import HOME, complete_queue_manager
-from commands.options.verb import verb
+from commands.options.verb import DIRECTORY, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.output_file import naming
@@ -187,7 +187,7 @@ class _Task:
     "--directory",
     default=".",
     show_default=True,
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     metavar="DIRECTORY",
     help=f"Where {LOG_NAME} and {FILE_NAME} go.",
 )

@@ -10,7 +10,7 @@ import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
 from commands.options.queue_manager import queue_manager
-from commands.options.verb import verb
+from commands.options.verb import FILE, verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate import embedded, extract as extraction, log as lines, strmqbrk
@@ -69,14 +69,7 @@ class _Options(MigrationOptions):
     is_flag=True,
     help="Replace objects of the same name; else they are skipped. With --undo: also undo what others have changed.",
 )
-@click.option(
-    "--log",
-    "-l",
-    "log_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="The migration log.",
-)
+@click.option("--log", "-l", "log_file", type=FILE, metavar="FILE", help="The migration log.")
 @click.option("--rehearse", is_flag=True, help="Plan and report everything; change nothing.")
 @click.option(
     "--name-separator",

@@ -18,7 +18,7 @@ from typing import Final
 from commands.broker.objects import ADMIN_STREAM
 from commands.disk.files import put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from migrate.contents import disk
 from migrate.extract import Question, asking, questions_about_streams, questions_on_streams
 from migrate.legacy_state import Source, Stream

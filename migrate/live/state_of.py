@@ -54,16 +54,9 @@ from migrate.legacy_state import (
 from migrate.live.administrator import Administrator, Row
 from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
 from migrate.readers.captures import retained_item
+from rfh2 import mqi_constants as m
 from rfh2.errors import DecodeError, MigrationError, QPubSubError
 from rfh2.message import encode
-from rfh2.mqi_constants import (
-    MQGMO_NO_SYNCPOINT,
-    MQRC_NO_RETAINED_MSG,
-    MQSO_CREATE,
-    MQSO_MANAGED,
-    MQSO_PUBLICATIONS_ON_REQUEST,
-    MQSO_WILDCARD_TOPIC,
-)
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import RetainedPublication
 from streams.patterns import add_pattern_prefix, remove_pattern_prefix
@@ -82,13 +75,13 @@ def retained_copies(messages: MqMessages) -> Copies:
     connection = messages.connection
     if not connection.is_up:
         connection.connect()
-    options = MQSO_CREATE | MQSO_MANAGED | MQSO_PUBLICATIONS_ON_REQUEST
-    asked = connection.subscribe("#", "", options | MQSO_WILDCARD_TOPIC, None)
+    options = m.MQSO_CREATE | m.MQSO_MANAGED | m.MQSO_PUBLICATIONS_ON_REQUEST
+    asked = connection.subscribe("#", "", options | m.MQSO_WILDCARD_TOPIC, None)
     found: Copies = {}
     try:
         queue = asked.queue
         for _ in range(_requested(connection, asked)):
-            got = connection.get(queue, MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
+            got = connection.get(queue, m.MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
             if got is None:
                 raise MigrationError("IBM MQ has not sent all that it retains; run the same command again")
             with suppress(DecodeError):
@@ -116,7 +109,7 @@ def _requested(connection: Connection, asked: Any) -> int:
     try:
         return connection.request(asked)
     except MqError as error:
-        if error.reason == MQRC_NO_RETAINED_MSG:
+        if error.reason == m.MQRC_NO_RETAINED_MSG:
             return 0
         raise
 

@@ -6,6 +6,7 @@ read file by file. A directory stands for the files in it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -15,22 +16,187 @@ from typing import Final
 
 from migrate.assemble import assemble
 from migrate.contents import disk
-from migrate.legacy_state import BrokerItem, Item, LegacyAuthority, LegacyState, Product, Source, Unread
-from migrate.readers import (
-    amqspsd,
-    authorities,
-    captures,
-    event_xml,
-    groups,
-    no_source,
-    qm_ini,
-    reportproperties,
-    state_json,
+from migrate.legacy_state import (
+    BrokerItem,
+    Item,
+    LegacyAuthority,
+    LegacyState,
+    Principal,
+    Product,
+    Source,
+    StanzaAttribute,
+    Unread,
 )
+from migrate.readers import amqspsd, authorities, captures, event_xml, reportproperties, state_json
 from migrate.readers.jms_records import JmsRecords
-from migrate.readers.text import decoded
+from migrate.readers.text import SourceLine, decoded, lines_of, unread
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
 from rfh2.errors import CaptureError, MigrationError
+
+# Who is a group and who is in it: ``/etc/group``, or what ``getent group`` and ``getent passwd`` print.
+#
+#     traders:x:2001:anne,fred
+#     staff:x:100:
+#     anne:x:1001:100:Anne:/home/anne:/bin/sh
+#
+# A line of four fields is a group with its members, a line of seven fields a user with the number of the primary
+# group. A file may hold both. The listing distinguishes users from groups in access control lists and says whose
+# authority a user has; it is no state of the broker.
+
+_GROUP: Final = re.compile(r"([^:\s#+-][^:\s]*):[^:]*:(\d+):([^:]*)")
+_USER: Final = re.compile(r"([^:\s#+-][^:\s]*):[^:]*:\d+:(\d+):[^:]*:[^:]*:[^:]*")
+# Lines of NIS, which stand for entries elsewhere.
+_ELSEWHERE: Final = ("+", "-")
+
+
+def is_group_file(text: str) -> bool:
+    """Whether every line of *text* is one of a group or of a user, at least one of a group."""
+    lines = _lines(text)
+    return any(_GROUP.fullmatch(line.text) for line in lines) and all(
+        _GROUP.fullmatch(line.text) or _USER.fullmatch(line.text) or line.text.startswith(_ELSEWHERE) for line in lines
+    )
+
+
+def read_groups(text: str, file: str) -> Iterator[Item]:
+    """A Principal for each group, then for each user with the groups that the listing names."""
+    groups: dict[str, int] = {}
+    numbers: dict[str, str] = {}
+    members: dict[str, list[str]] = {}
+    primary: dict[str, str] = {}
+    first: dict[str, int] = {}
+    for line in _lines(text):
+        group, user = _GROUP.fullmatch(line.text), _USER.fullmatch(line.text)
+        if group is not None:
+            groups.setdefault(group[1], line.number)
+            numbers.setdefault(group[2], group[1])
+            for name in filter(None, (each.strip() for each in group[3].split(","))):
+                first.setdefault(name, line.number)
+                members.setdefault(name, []).append(group[1])
+        elif user is not None:
+            first.setdefault(user[1], line.number)
+            primary[user[1]] = user[2]
+        else:
+            is_elsewhere = line.text.startswith(_ELSEWHERE)
+            why = "it stands for entries of a directory service" if is_elsewhere else "it is neither a group nor a user"
+            source = Source(file=file, position=line.number)
+            yield Unread(source=source, text=line.text, why=why, is_state=False, warns=True)
+    for name, number in groups.items():
+        yield Principal(source=Source(file=file, position=number), name=name, type="group")
+    for name, number in first.items():
+        own = [numbers[primary[name]]] if primary.get(name) in numbers else []
+        theirs = tuple(dict.fromkeys([*own, *members.get(name, [])]))
+        yield Principal(source=Source(file=file, position=number), name=name, type="user", groups=theirs)
+
+
+def _lines(text: str) -> list[SourceLine]:
+    return [line for line in lines_of(text) if not line.text.startswith("#")]
+
+
+# Listings that administrators collect with the sources and that have no state: named for what they are.
+#
+#     WebSphere MQ broker for queue manager QM1 running.        dspmqbrk
+#     BIP1286I: Broker 'B' on queue manager 'QM1' is running.   mqsilist
+#     AMQ8409: Display Queue details.                           runmqsc, DISPLAY
+#
+# Each is one item that is no state, with what to give instead. A text of no kind at all is a piece that was not read.
+
+_LISTINGS: Final = (
+    (
+        re.compile(r"(AMQ58\d\d\w?:)?.*\bbroker (for|on) queue manager \S+ .*(running|active|ended|stopped)\b", re.I),
+        "output of dspmqbrk: it says whether the broker runs, and has no state of it",
+    ),
+    (
+        re.compile(r"BIP(8099|12\d\d|13\d\d)\w?:|-{5,}$|BIP8071"),
+        "output of mqsilist: it names brokers, and has no state of them; mqsireportproperties has",
+    ),
+    (
+        re.compile(r"AMQ8(4\d\d|864|5\d\d)\w?: *Display|\d+ : DISPLAY |\d+ : DIS ", re.I),
+        "output of DISPLAY in runmqsc: give the script of dmpmqcfg -a or saveqmgr as --existing",
+    ),
+)  # fmt: skip
+_RUNMQSC: Final = re.compile(r"\s*[A-Z]+\(.*\)|5724-\w+|Starting MQSC|\d+ MQSC commands|No commands|All valid|One ")
+
+
+def is_without_source(text: str) -> bool:
+    """Whether *text* is one of these listings."""
+    return _why(text) is not None
+
+
+def read_without_source(text: str, file: str) -> Iterator[Item]:
+    """One item that says what it is."""
+    first = next(lines_of(text))
+    yield Unread(
+        source=Source(file=file, position=first.number),
+        text=first.text,
+        why=_why(text) or "it is not a source",
+        is_state=False,
+        warns=True,
+    )
+
+
+def _why(text: str) -> str | None:
+    """What the listing is; None unless each line is of it, or of runmqsc that printed it."""
+    rows = [line.text for line in lines_of(text)]
+    for pattern, why in _LISTINGS:
+        if any(pattern.match(row) for row in rows[:20]) and all(
+            pattern.match(row) or _RUNMQSC.match(row) for row in rows
+        ):
+            return why
+    return None
+
+
+# qm.ini: the Broker stanza with the attributes that became the queue manager's (guide 7.3), and what else matters.
+#
+#     Broker:
+#        MaxMsgRetryCount=5
+#        RoutingExitPath=/var/mqm/exits/route(Route)
+#
+# A stanza begins with its name and a colon; ``name=value`` lines follow; ``#`` begins a comment. The guide calls the
+# stanza Brokers, version 6 Broker: both are read. Other stanzas do not concern publish/subscribe and are skipped,
+# except for the queue manager's name if one gives it. On Windows the same is in the registry, where a key ends with the
+# stanza's name: an export of regedit is read too.
+#
+#     [HKEY_LOCAL_MACHINE\SOFTWARE\IBM\MQSeries\CurrentVersion\Configuration\QueueManager\QM1\Broker]
+#     "MaxMsgRetryCount"="5"
+
+STANZAS: Final = ("broker", "brokers")
+_KEY: Final = re.compile(r"\[HKEY_[^\]]*\\([^\\\]]+)\]", re.IGNORECASE)
+_VALUE: Final = re.compile(r'"([^"]*)"=(?:"(.*)"|dword:([0-9a-f]+))', re.IGNORECASE)
+
+
+def is_qm_ini(text: str) -> bool:
+    """Whether *text* is made of stanzas, one of them the broker's."""
+    return any(_stanza(line.text).lower() in STANZAS for line in lines_of(text))
+
+
+def read_qm_ini(text: str, file: str) -> Iterator[Item]:
+    """The attributes of the broker's stanza, each a StanzaAttribute."""
+    stanza = ""
+    for line in lines_of(text):
+        if line.text.startswith(("#", "*", ";")):
+            continue
+        if started := _stanza(line.text):
+            stanza = started
+            continue
+        if stanza.lower() not in STANZAS:
+            continue
+        name, equals, value = line.text.partition("=")
+        if (found := _VALUE.fullmatch(line.text)) is not None:
+            name = found[1]
+            value = str(int(found[3], 16)) if found[3] else found[2].replace("\\\\", "\\")
+        if not equals or not name.strip():
+            yield unread(file, line.number, line.text, f"not an attribute of stanza {stanza}")
+            continue
+        source = Source(file=file, position=line.number)
+        yield StanzaAttribute(source=source, stanza="Broker", name=name.strip(), value=value.strip())
+
+
+def _stanza(row: str) -> str:
+    """The name of the stanza or of the registry's key that begins with this row; "" for another row."""
+    if (key := _KEY.fullmatch(row)) is not None:
+        return key[1]
+    return row[:-1].strip() if row.endswith(":") and "=" not in row else ""
+
 
 Reader = Callable[[str, str], Iterable[Item]]
 
@@ -39,9 +205,9 @@ _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
     "reportproperties": (reportproperties.looks_like, reportproperties.read),
     "amqspsd": (amqspsd.looks_like, amqspsd.read),
     "authorities": (authorities.looks_like, authorities.read),
-    "qm.ini": (qm_ini.looks_like, qm_ini.read),
-    "groups": (groups.looks_like, groups.read),
-    "no-source": (no_source.looks_like, no_source.read),
+    "qm.ini": (is_qm_ini, read_qm_ini),
+    "groups": (is_group_file, read_groups),
+    "no-source": (is_without_source, read_without_source),
 }
 KINDS: Final = ("captures", "state", *(kind for kind in _TEXTS if kind != "no-source"))
 _UNKNOWN: Final = "unknown"

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table
-from commands.pages.engine import listing
+from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, listing, table
 from migrate.log import printable
 from migrate.report.facts import folded, sentence
 

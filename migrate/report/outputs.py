@@ -62,8 +62,9 @@ def _text(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
         f"{counted(facts['items'], 'item')}: {counts['migrated']} migrated, {counts['changed']} changed, "
         f"{counts['reported']} reported"
     )
-    left = facts["left_by_choice"]
-    yield f"Reported: {counts['reported'] - left} refused, each with its reason, {left} left by choice"
+    if counts["reported"]:
+        left = facts["left_by_choice"]
+        yield f"Reported: {counts['reported'] - left} refused, each with its reason, {left} left by choice"
     yield f"Outcome: {_OUTCOMES[facts['outcome']]}"
     yield ""
     yield f"{'':16}{'migrated':>10}{'changed':>10}{'reported':>10}"

@@ -7,17 +7,23 @@ itself (``TSHC``); where it is not shared, to none (``TSH ``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
 from functools import cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
-from rfh2.channel.layouts import TSH, TSHM
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, UTF8_CCSID, ByteOrder, text_codec
+from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_SHARING, TSH, TSHM
 from rfh2.errors import DecodeError
-from rfh2.layouts import Layout
-from rfh2.mqmd import characters, name_of
+from rfh2.layouts import Layout, characters
+from rfh2.mqi_constants import (
+    MQMO_MATCH_CORREL_ID,
+    MQMO_MATCH_GROUP_ID,
+    MQMO_MATCH_MSG_ID,
+    MQMO_MATCH_MSG_TOKEN,
+)
+from rfh2.mqmd import name_of
 
 # One structure in the bytes of a segment or a call, its fields read and written by IBM's names.
 
@@ -55,6 +61,10 @@ class Structure:
     def __setitem__(self, name: str, value: Any) -> None:
         offset, writer = _field(self.layout, self.order, name)
         writer.pack_into(self.data, self.at + offset, value)
+
+    def values(self) -> tuple[Any, ...]:
+        """All fields, in order."""
+        return self.layout.fast[self.order].unpack_from(self.data, self.at)
 
     def text(self, name: str) -> str:
         """The name in a character field."""
@@ -261,3 +271,118 @@ def split(header: SegmentHeader, payload: bytes | bytearray, largest: int) -> It
     for at in range(0, len(payload), room):
         flags = (FIRST if at == 0 else 0) | (LAST if at + room >= len(payload) else 0)
         yield padded(header._replace(flags=flags), payload[at : at + room])
+
+
+# INITIAL_DATA: what both ends of a client channel know of it (docs/wire-formats.md).
+
+CCSID: Final = 819
+HIGHEST_FAP: Final = 17
+FAP_OF_PLAIN_PASSWORDS: Final = 12
+"""The highest level at which clients send passwords as they are: above it they protect them in a way not known here."""
+TRANSMISSION_SIZE: Final = 0x7FEC
+# Capability flags 1: the end is a client. Flags 2: distribution lists, fast messages, dual units of work, SPI.
+IS_CLIENT: Final = 0x20
+HAS_SPI: Final = 0x40
+CAPABILITIES1: Final = 0x26
+CAPABILITIES2: Final = 0x51
+NO_HEADER_COMPRESSION: Final = b"\0\xff"
+NO_MESSAGE_COMPRESSION: Final = b"\0" + b"\xff" * 15
+
+
+def turned(offer: bytes, order: ByteOrder, wanted: ByteOrder) -> bytes:
+    """*offer*, whose numbers are in *order*, with its numbers in *wanted*. Raises DecodeError."""
+    if order == wanted:
+        return offer
+    before, after, at = bytearray(offer), bytearray(offer), 0
+    for layout in (ID_BEGIN, ID_MORE, ID_SHARING):
+        if at > 0 and len(offer) < at + layout.size:
+            break
+        read, written = Structure(layout, before, at, order), Structure(layout, after, at, wanted)
+        for name in layout.names:
+            written[name] = read[name]
+        at += layout.size
+    return bytes(after)
+
+
+# The error codes of STATUS, by which a queue manager ends a channel (docs/wire-formats.md).
+
+NO_SUCH_CHANNEL, WRONG_CHANNEL_TYPE, TERMINATING, BAD_SEGMENT, CHANNEL_UNAVAILABLE = 0x01, 0x02, 0x05, 0x0D, 0x16
+
+STATUS_CODES: Final[dict[int, tuple[int, str]]] = {
+    NO_SUCH_CHANNEL: (2540, "there is no such channel"),
+    WRONG_CHANNEL_TYPE: (2539, "the channel is not a server-connection channel"),
+    0x03: (2059, "the queue manager is not available"),
+    TERMINATING: (2161, "the queue manager is ending"),
+    0x07: (2009, "the channel was stopped"),
+    **dict.fromkeys((*range(10, 17), 29, 31), (2009, "the queue manager does not understand the client")),
+    0x14: (2035, "security refuses the connection"),
+    CHANNEL_UNAVAILABLE: (2537, "the channel is stopped, or has all its instances"),
+    0x17: (2537, "a channel exit closed the channel"),
+    0x18: (2393, "the channel requires TLS, or another cipher"),
+    0x19: (2398, "the channel requires a certificate with another name"),
+    0x1A: (2393, "the channel requires a certificate"),
+    0x1E: (2009, "the conversation is not known"),
+    0x20: (2059, "the queue manager is a standby instance"),
+    **dict.fromkeys((0xF0, 0xF1, 0xF2, 0xF3), (2539, "the negotiation failed")),
+}
+"""By code: the reason that a program gets, and what it means."""
+
+
+# The flags of REQUEST_MSGS and the codes of NOTIFICATION (docs/wire-formats.md).
+
+HAS_SELECTION: Final = 0x10
+CHECKS: Final = 0x02
+"""The program asks for what there is now, and waits for the notification behind it."""
+CONSUMER: Final = 0x01
+"""A consumer has taken all that came, and waits for a message."""
+CALL: Final = 0x08
+"""A call waits for the message. Without either, the program has room to read ahead more."""
+STREAM_REQUEST: Final = 1
+"""The request id of messages that are streamed."""
+IDENTIFIERS: Final = (
+    (MQMO_MATCH_MSG_ID, "msg_id", 24),
+    (MQMO_MATCH_CORREL_ID, "correl_id", 24),
+    (MQMO_MATCH_GROUP_ID, "group_id", 24),
+    (MQMO_MATCH_MSG_TOKEN, "token", 16),
+)
+"""What a selection matches by, in this order: match option, name, bytes."""
+CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, QUIESCING, CHECK_MSG, FAILURE = 3, 4, 5, 6, 7, 11, 14
+
+
+# Strings of any length that stand behind a descriptor (MQCHARV), as MQOD and MQSD have them.
+
+
+def span(fields: Structure, name: str) -> tuple[int, int] | None:
+    """Where string *name* of a descriptor begins and ends; None where there is none. Raises DecodeError."""
+    offset, length = fields[f"{name}Offset"], fields[f"{name}Length"]
+    if offset < fields.layout.size or length <= 0:
+        return None
+    start = fields.at + offset
+    if start + length > len(fields.data):
+        raise DecodeError(fields.at, fields.layout.name, f"{name} ends after the call")
+    return start, start + length
+
+
+def read_string(fields: Structure, name: str) -> str:
+    """String *name*; "" where there is none. Raises DecodeError."""
+    found = span(fields, name)
+    if found is None:
+        return ""
+    codec = text_codec(fields[f"{name}CodedCharSetId"], 0) or fields.charset
+    return bytes(fields.data[found[0] : found[1]]).decode(codec, "replace")
+
+
+def write_strings(fields: Structure, strings: Mapping[str, str], always: Collection[str] = ()) -> bytes:
+    """The descriptor *fields* and *strings* behind it, in UTF-8.
+
+    A string for which the program has no room, or not enough, has only its length written. always: those that the
+    program gave itself, and gets back.
+    """
+    data = b""
+    for name, value in strings.items():
+        text = value.encode("utf-8")
+        fields[f"{name}CodedCharSetId"], fields[f"{name}Length"] = UTF8_CCSID, len(text)
+        fields[f"{name}Offset"] = fields.layout.size + len(data)
+        if name in always or len(text) <= fields[f"{name}BufferSize"]:
+            data += text + bytes(-len(text) % 4)
+    return bytes(fields) + data

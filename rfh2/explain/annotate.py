@@ -12,7 +12,6 @@ from itertools import chain as join
 from typing import Final, NamedTuple
 
 from rfh2.ccsid import ByteOrder
-from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.describe import body_pcf, describe_parameter, embedded_pcf
 from rfh2.explain.elements import elements
@@ -32,7 +31,7 @@ from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, Layout
 from rfh2.message import Message, body_text
 from rfh2.mqmd import name_of
-from rfh2.pcf import Pcf
+from rfh2.pcf import Eph, Pcf
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
 from rfh2.pcf_parameters import Cfgr, Parameter
 from rfh2.reasons import reason_text

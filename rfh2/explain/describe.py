@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, read_fields
 from rfh2.explain.form import FieldValue, Json, Problem, number
@@ -14,7 +13,7 @@ from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder, Value
 from rfh2.message import body_text
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf import FORMATS, Eph, Pcf, decode_pcf
 from rfh2.pcf_admin_names import COMMANDS, PARAMETERS
 from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 from rfh2.rfh1 import Rfh1

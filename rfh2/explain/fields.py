@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
-from rfh2 import eph
+from rfh2 import pcf
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import EncodeError
 from rfh2.explain.form import FieldValue
-from rfh2.layouts import ALL, MQMD1, MQMD2, MQRFH, Layout
-from rfh2.mqmd import characters, identifier, name_of
+from rfh2.layouts import ALL, MQMD1, MQMD2, MQRFH, Layout, characters
+from rfh2.mqmd import identifier, name_of
 from rfh2.prologue import STEPPED_OVER
 
 BYTE_STRINGS: Final = frozenset({"MsgId", "CorrelId", "GroupId", "AccountingToken"})
@@ -28,7 +28,7 @@ COMPUTED: Final = frozenset({"StrucId", "Version", "StrucLength"})
 _APPLICATION_DATA = frozenset({"ApplIdentityData", "ApplOriginData"})
 # Of headers that are stepped over only the prologue is known; an MQRFH is a prologue and a string.
 _BY_KIND: dict[str, Layout] = {layout.name: layout for layout in ALL if layout is not MQMD2} | {
-    kind.name: MQRFH for kind in (*STEPPED_OVER, eph.KIND)
+    kind.name: MQRFH for kind in (*STEPPED_OVER, pcf.EPH_KIND)
 }
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rfh2 import eph, mde, rfh1, xqh
+from rfh2 import mde, pcf, rfh1, xqh
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS, text_codec
 from rfh2.constants import (
@@ -41,7 +41,7 @@ from rfh2.prologue import STEPPED_OVER
 FORMAT_OF: Final[dict[str, str]] = {
     "MQRFH2": MQHRF2,
     "MQDLH": MQDEAD,
-    **{kind.name: kind.format for kind in (rfh1.KIND, xqh.KIND, mde.KIND, eph.KIND, *STEPPED_OVER)},
+    **{kind.name: kind.format for kind in (rfh1.KIND, xqh.KIND, mde.KIND, pcf.EPH_KIND, *STEPPED_OVER)},
 }
 """The Format that announces each kind of header."""
 

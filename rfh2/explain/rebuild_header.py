@@ -9,7 +9,6 @@ from typing import Any, Final
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder, byte_order, field_codec, is_ebcdic, name_value_codec, text_codec
 from rfh2.constants import MQENC_NATIVE
 from rfh2.dlh import Dlh
-from rfh2.eph import Eph
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.describe import embedded_pcf
 from rfh2.explain.edited_form import DecodedFolder, DecodedHeader, describe_folder
@@ -22,6 +21,7 @@ from rfh2.folders import Folder
 from rfh2.layouts import MQMD1, Layout
 from rfh2.mde import Mde
 from rfh2.mqmd import Mqmd, decode_mqmd
+from rfh2.pcf import Eph
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh

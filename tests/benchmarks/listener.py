@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import resource
 import shutil
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,12 +48,17 @@ class Service:
 
     def spent_s(self) -> float:
         """Its processor time so far."""
-        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return spent_s(self.process)
 
     def memory_bytes(self) -> int:
         """What it holds of the memory."""
         return int(Path(f"/proc/{self.process}/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def spent_s(process: int) -> float:
+    """Processor time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -70,6 +76,7 @@ def service() -> Iterator[Service]:
 
 
 def _serve(home: Path) -> None:
+    logging.disable(logging.ERROR)  # of programs that end without MQDISC
     options = ListenerOptions(port=0, connections=20_000, connections_of_address=20_000, quiesce_s=0)
     listener = Listener(options, "QM1", lambda: QueueManagerStore.open(home, "QM1"), Security({"*": ChannelRule()}))
     asyncio.run(serve(listener, asyncio.Event(), lambda port: print(port, flush=True)))
@@ -92,19 +99,24 @@ class Step:
 
 def steps(path: str, server: Service, clients: int, messages: int, persistent: bool, *more: str) -> list[Step]:
     """The steps of Load: put and get, or with "reply" the round trips."""
-    command = ["java", "-cp", path, "Load", *map(str, (server.port, clients, messages, SIZE_BYTES, int(persistent)))]
+    words = (server.port, clients, messages, SIZE_BYTES, int(persistent), *more)
+    return steps_of(["java", "-cp", path, "Load", *map(str, words)], server.spent_s)
+
+
+def steps_of(command: list[str], spent_s: Callable[[], float]) -> list[Step]:
+    """The steps of a program that waits for a line before each. spent_s: processor time of the server so far."""
     found = []
-    with subprocess.Popen([*command, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdin is not None
         assert program.stdout is not None
         while program.stdout.readline() == "ready\n":
-            before = server.spent_s()
+            before = spent_s()
             program.stdin.write("\n")
             program.stdin.flush()
             printed = program.stdout.readline()
-            found.append(Step(printed.strip(), server.spent_s() - before))
+            found.append(Step(printed.strip(), spent_s() - before))
     if program.returncode:
-        raise RuntimeError(f"Load ended with {program.returncode}")
+        raise RuntimeError(f"{' '.join(command[-8:])} ended with {program.returncode}")
     return found
 
 

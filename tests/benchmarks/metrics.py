@@ -37,10 +37,9 @@ from commands.config.settings import TracingConfig
 from commands.monitoring.metrics import ProcessorMetrics
 from commands.monitoring.observer import Observing
 from commands.monitoring.tracing import Tracing
-from commands.qmgr.observer import Committed, Observer
+from commands.qmgr.observer import Committed, Observer, ProcessorTally
 from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.qmgr.tally import ProcessorTally
 from tests.commands.monitoring.traffic import SAMPLED, STREAM, put, register, traced
 
 TOPICS, TRACED_OF, TURN = 200, 100, 5_000

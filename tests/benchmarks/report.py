@@ -34,6 +34,7 @@ SECTIONS: Final = {
     "replay": "python -m tests.benchmarks.replay",
     "metrics": "python -m tests.benchmarks.metrics",
     "listener": "python -m tests.benchmarks.listener --messages 4000",
+    "brokers": "python -m tests.benchmarks.brokers --messages 8000",
     "migration": _PYTEST.format("migration"),
     "migration-memory": "python -m tests.benchmarks.migration_memory 100000",
     "why": "python -m tests.benchmarks.why --messages 100000 --rounds 3",

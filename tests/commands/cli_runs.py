@@ -12,8 +12,10 @@ from pathlib import Path
 from unittest import mock
 
 from commands.cli import main
-from commands.running.bridge import Bridge, RunSettings
+from commands.running.bridge import Bridge
+from commands.running.run_settings import RunSettings
 from commands.terminal.console import Console
+from tests.waiting import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Working:
         self._has_started = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
-        assert self._has_started.wait(60)
+        assert self._has_started.wait(PATIENCE_S)
 
     def _work(self) -> None:
         with self.bridge:
@@ -66,7 +68,7 @@ class Working:
     def end(self) -> None:
         """Stop it, and wait for that."""
         self.bridge.stop.set()
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
 
 

@@ -16,10 +16,11 @@ from typing import Any, Final
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEAD_LETTER_QUEUE, DEFAULT_STREAM
-from commands.broker.outcome import EPOCH, Arrival
+from commands.broker.outcome import Arrival
+from commands.broker.times import EPOCH
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
-from commands.explain.why.text import Summary, lines_of
+from commands.explain.why.verdict import Summary, lines_of
 from commands.mqsc.broker import Broker
 from commands.replay.why import LocalWhy
 from rfh2.captured import CapturedMessage

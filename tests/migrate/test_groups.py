@@ -12,7 +12,8 @@ from commands.terminal.console import ExitCode
 from migrate import migmbbrk
 from migrate.legacy_state import Access, AclEntry, LegacyState, Principal, Source, Unread
 from migrate.plan import Phase, PlanOptions
-from migrate.readers import groups, read_sources
+from migrate.readers import read_sources
+from migrate.readers.sources import is_group_file, read_groups
 from migrate.target import Target
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.verbs import Ran, state
@@ -31,8 +32,8 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "users", "found"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_users_and_groups(text: str, users: dict[str, tuple[str, ...]], found: set[str]) -> None:
-    assert groups.looks_like(text)
-    items = [item for item in groups.read(text, "group") if isinstance(item, Principal)]
+    assert is_group_file(text)
+    items = [item for item in read_groups(text, "group") if isinstance(item, Principal)]
     assert {item.name: item.groups for item in items if item.type == "user"} == users
     assert {item.name for item in items if item.type == "group"} == found
 
@@ -48,12 +49,12 @@ OTHERS = [
 
 @pytest.mark.parametrize("text", [case[1] for case in OTHERS], ids=[case[0] for case in OTHERS])
 def test_what_is_not_taken_for_it(text: str) -> None:
-    assert not groups.looks_like(text)
+    assert not is_group_file(text)
 
 
 def test_entries_of_a_directory_service_are_said() -> None:
-    assert groups.looks_like(GROUP + "+::0:\n")
-    (item,) = (item for item in groups.read(GROUP + "+::0:\n", "group") if isinstance(item, Unread))
+    assert is_group_file(GROUP + "+::0:\n")
+    (item,) = (item for item in read_groups(GROUP + "+::0:\n", "group") if isinstance(item, Unread))
     assert (item.source.position, item.is_state, item.warns) == (5, False, True)
 
 
@@ -71,7 +72,7 @@ FORMS = [
 def test_8_1_a_name_that_is_known_gets_one_command(name: str, told: str, run: list[str], commented: list[str]) -> None:
     listing = "traders:x:1:anne,both\nboth:x:2:\n"
     entry = AclEntry(source=MADE, topic="a", principal=name, principal_type=told, publish=Access.ALLOW)  # type: ignore[arg-type]
-    known = tuple(item for item in groups.read(listing, "group") if isinstance(item, Principal))
+    known = tuple(item for item in read_groups(listing, "group") if isinstance(item, Principal))
     plan = migmbbrk.plan(
         LegacyState(qmgr="QM1", acl=(entry,), principals=known), Target.fresh("QM1"), PlanOptions(), NOW, Phase.REHEARSE
     )

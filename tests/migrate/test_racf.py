@@ -8,9 +8,9 @@ import pytest
 
 from commands.terminal.console import ExitCode
 from migrate import migmbbrk, strmqbrk
+from migrate.cli.choices import racf_commands
 from migrate.legacy_state import Access, AclEntry, LegacyAuthority, LegacyState, Source, Stream
 from migrate.plan import Phase, PlanOptions
-from migrate.racf import racf_commands
 from migrate.target import Target
 from tests.migrate.cases import LEGACY
 from tests.migrate.legacy_messages import NOW

@@ -25,8 +25,16 @@ from migrate.legacy_state import (
     StanzaAttribute,
     Unread,
 )
-from migrate.readers import amqspsd, authorities, event_xml, metatopics, qm_ini, read_sources, reportproperties
+from migrate.readers import (
+    amqspsd,
+    authorities,
+    event_xml,
+    metatopics,
+    read_sources,
+    reportproperties,
+)
 from migrate.readers.registrations import Registration, subscription_of
+from migrate.readers.sources import is_qm_ini, read_qm_ini
 from rfh2 import pcf_names as pcf
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
@@ -437,14 +445,14 @@ class TestQmIni:
     def test_the_stanza_and_nothing_else(self) -> None:
         text = "Log:\n   LogType=CIRCULAR\nBroker:\n   MaxMsgRetryCount = 7\n# comment\n\n"
         text += "Brokers:\n   A=\nTCP:\n   KeepAlive=Yes\n"
-        items = list(qm_ini.read(text, "qm.ini"))
+        items = list(read_qm_ini(text, "qm.ini"))
         assert [(i.name, i.value, i.source.position) for i in items if isinstance(i, StanzaAttribute)] == [
             ("MaxMsgRetryCount", "7", 4),
             ("A", "", 8),
         ]
 
     def test_a_line_without_an_equals_sign(self) -> None:
-        assert unread(list(qm_ini.read("Broker:\n   nonsense\n", "qm.ini"))) == [
+        assert unread(list(read_qm_ini("Broker:\n   nonsense\n", "qm.ini"))) == [
             (2, "not an attribute of stanza Broker")
         ]
 
@@ -456,8 +464,8 @@ class TestQmIni:
             "[HKEY_LOCAL_MACHINE\\SOFTWARE\\IBM\\MQSeries\\CurrentVersion\\Configuration\\QueueManager\\QM1\\Broker]\n"
             '"MaxMsgRetryCount"="7"\n"ChkPtMsgSize"=dword:0000000a\n'
         )
-        assert qm_ini.looks_like(text)
-        items = list(qm_ini.read(text, "qm.reg"))
+        assert is_qm_ini(text)
+        items = list(read_qm_ini(text, "qm.reg"))
         assert [(i.name, i.value) for i in items if isinstance(i, StanzaAttribute)] == [
             ("MaxMsgRetryCount", "7"),
             ("ChkPtMsgSize", "10"),
@@ -706,7 +714,7 @@ READERS = {
     "amqspsd": amqspsd.read,
     "reportproperties": reportproperties.read,
     "events": event_xml.read,
-    "qm.ini": qm_ini.read,
+    "qm.ini": read_qm_ini,
     "authorities": authorities.read,
 }
 words = st.sampled_from(

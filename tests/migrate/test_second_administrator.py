@@ -215,10 +215,14 @@ def _plan(store: QueueManagerStore, *, rehearse: bool = False) -> MigrationPlan:
     return strmqbrk.plan(_legacy(), embedded.load(store), PlanOptions(accept_unread=True), NOW, rehearse=rehearse)
 
 
-NIGHT = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 100)]
+SEEDS = [
+    *range(8),
+    *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 24)),
+    *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(24, 100)),
+]
 
 
-@pytest.mark.parametrize("seed", [*range(8), *NIGHT])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_embedded_queue_manager(seed: int, tmp_path: Path) -> None:
     with _histories(tmp_path, seed) as (store, second):
         second.acts(second.random.randrange(3))
@@ -249,7 +253,7 @@ def _carried_out(live: LiveQueueManager, directory: Path, journal: Journal, seco
         applier.carry_out(checkpoint, journal)
 
 
-@pytest.mark.parametrize("seed", [*range(8), *NIGHT])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_live_queue_manager(seed: int, tmp_path: Path) -> None:
     """By MQSC and loads; he acts between plan and apply too, which has to leave what he did to a list."""
     with _histories(tmp_path, seed) as (store, second):

@@ -14,7 +14,6 @@ import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.transmission import transmitted
 from commands.config.settings import Config, TopicsConfig
 from commands.disk.errors import SupersededError
 from commands.links.channels.channel import Channel
@@ -24,6 +23,7 @@ from commands.links.engine.message_for_tree import ForTree, for_tree
 from commands.links.engine.spool import Spool
 from commands.links.opening import Places
 from commands.qmgr.processor import Processor
+from commands.qmgr.sending import transmitted
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.opening import take_over
 from rfh2 import Mqmd, decode

@@ -11,10 +11,10 @@ from typing import Any
 
 from commands import Broker
 from commands.broker.objects import QueueManager
-from commands.explain.equivalents.render import render
+from commands.cli.translate import render
+from commands.explain.equivalents.records import MessageView, view
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
-from commands.explain.view import MessageView, view
 from commands.headers.registry import parse
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
-from commands.broker.profiles import parse_profile
+from commands.broker.authority import parse_profile
 from commands.explain.pictures import page, svg, text_tree
 from rfh2.message import Message
 from streams.blocking import BlockSet

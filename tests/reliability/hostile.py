@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
 from commands.broker.reading import natural_queue
-from commands.explain.equivalents.render import DIALECTS, render
+from commands.cli.translate import DIALECTS, render
+from commands.explain.equivalents.records import MessageView, view
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
-from commands.explain.view import MessageView, view
 from commands.mqsc import Administration, execute, parse
 from commands.qmgr.store import QueueManagerStore
 from migrate import read_sources

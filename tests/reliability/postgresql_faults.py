@@ -6,7 +6,9 @@ Two instances of ``run`` work for one queue manager, with a listener and a conso
 has the store find out what became of a commit whose connection was lost; MQ clients put and get in syncpoint. In turn
 
     kill run        the active instance is killed (kill -9)
+    end run         it is asked to end (SIGTERM)
     stop run        it is stopped (SIGSTOP), and goes on once the other one works
+    stop supervisor, stop worker    the same of one of its processes alone
     kill listener   its listener is killed
     kill console    its console is killed, while it makes a page
     cut             the server ends all sessions, wherever they are: in the middle of a commit, too
@@ -54,9 +56,9 @@ from tests.reliability.figures import median_and_longest
 from tests.reliability.listener_kills import Programs
 from tests.reliability.takeovers import QUEUE, Instance, children_of, create, with_signal
 from tests.reliability.workload import STREAM, put
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
-OF_RUN: Final = ("kill run", "stop run", "kill listener", "kill console")
+OF_RUN: Final = ("kill run", "end run", "stop run", "stop supervisor", "stop worker", "kill listener", "kill console")
 KINDS: Final = (*OF_RUN, "cut", "kill server", "stop server")
 FULL: Final = ("full disk", "full log")
 _DISK_MB: Final = 256
@@ -169,12 +171,21 @@ class Trial:
         if kind in ("kill listener", "kill console"):
             self._kill_server(active, kind)
             return
-        os.killpg(active.pid, signal.SIGKILL if kind == "kill run" else signal.SIGSTOP)
         if kind == "kill run":
             active.end()
             self._replace(active)
+            return
+        # The worker is started last.
+        one = {"stop supervisor": active.pid, "stop worker": children_of(active.pid)[-1], "end run": active.pid}.get(
+            kind
+        )
+        number = signal.SIGTERM if kind == "end run" else signal.SIGSTOP
+        os.killpg(active.pid, number) if one is None else os.kill(one, number)
+        until(lambda: self.active() not in (None, active), "the other instance to work")
+        if kind == "end run":
+            active.process.wait(PATIENCE_S)
+            self._replace(active)
         else:
-            until(lambda: self.active() not in (None, active), "the other instance to work")
             os.killpg(active.pid, signal.SIGCONT)
 
     def _kill_server(self, active: Instance, kind: str) -> None:

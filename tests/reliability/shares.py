@@ -36,7 +36,7 @@ from tests.postgresql import postgresql_server
 from tests.reliability.figures import median_and_longest
 from tests.reliability.workload import put
 from tests.shared_workload import BridgeProcess, active_in, board_of, bridge_of, make_workload, stream_of
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 KINDS: Final = ("kill", "kill all", "stop", "end")
 BRIDGES: Final = 3
@@ -126,7 +126,7 @@ class Trial:
         if kind == "stop":
             bridge.signal(signal.SIGCONT)
         else:
-            bridge.process.wait(30)
+            bridge.process.wait(PATIENCE_S)
             self.bridges[self.bridges.index(bridge)] = self._begin()
         until(self.is_spread, "each bridge to have its part")
 

@@ -24,7 +24,7 @@ from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import decode
 from tests.commands.links.proxy import Proxy
 from tests.reliability.workload import CONTROL, STREAM, put
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 TOPICS: Final = 5
 Traffic = tuple[set[str], list[str]]
@@ -134,7 +134,7 @@ class BridgeProcess:
         """The supervisor and its worker, at the same moment."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(30)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
     def restart(self, random: Random) -> None:

@@ -10,9 +10,8 @@ from hypothesis import example, given, strategies as st
 
 from rfh2 import pcf_names
 from rfh2.ccsid import ByteOrder
-from rfh2.eph import Eph, decode_eph
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.pcf import MAX_DEPTH, Pcf, decode_pcf
+from rfh2.pcf import MAX_DEPTH, Eph, Pcf, decode_eph, decode_pcf
 from rfh2.pcf_names import MQCACF_TOPIC, MQCMD_PUBLISH, MQIACF_PUBLICATION_OPTIONS
 from rfh2.pcf_parameters import (
     MAX_EMPTY_STRINGS,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
+from commands.explain.equivalents.records import MessageView, view
 from commands.explain.reading import explained, readable_command
-from commands.explain.view import MessageView, view
 from rfh2 import CapturedMessage, DecodeError, Dlh, Folder, Message, Mqmd, Rfh2, decode, encode
 from rfh2.explain.reading import Located, PartialMessage, read_message
 from rfh2.explain.salvage import MOST_FAULTS, Salvaged, salvage

@@ -210,7 +210,7 @@ class Day:
 
     def _owed(self) -> int:
         with QueueManagerStore.open(self.home, "QM1") as store:
-            return sum(count for _, count, _ in store.overview().owed)
+            return sum(count for _, count, _ in store.overview().undelivered)
 
     def wait_until_delivered(self, most_s: float) -> None:
         """Until no command, no publication for a consumer, and nothing that is owed is left."""

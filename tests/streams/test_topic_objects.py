@@ -177,4 +177,4 @@ def test_what_is_kept_of_resolved_topics_has_a_bound_in_bytes() -> None:
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < topic_objects._RESOLVED_ROOM
+    assert held < topic_objects._MOST_RESOLVED_BYTES

@@ -21,17 +21,28 @@ NOT_RUN = {
     r"tail -f": "needs a log that grows",
     r"https://mq|live\.toml": "needs IBM MQ",
     r"qpubsub verify -m QM1 migration": "needs a plan that was applied",
+    r"@db/": "needs a PostgreSQL of that name",
 }
 """What a command contains, and why it is not run."""
 
 ENDLESS = re.compile(
-    r"\bqpubsub (?:run\b(?!.*--once)|console\b(?!.*(?:--help|0\.0\.0\.0))|(?:replay|get|why)\b.*--follow"
+    r"\bqpubsub (?:run\b(?!.*--once)|dev\b|console\b(?!.*(?:--help|0\.0\.0\.0))|(?:replay|get|why|shadow)\b.*--follow"
     r"|status\b.*--watch|sub\b(?!.*(?:-C|--limit)))"
 )
 """Commands that run until they are stopped: they are, with Ctrl-C's signal, and then end in 0 or 130."""
 
 SPARK = re.compile(r"--engine spark|commands\.replay\.spark")
 """Commands and programs that start Spark: half a minute each, so that they are a tour of their own."""
+
+_REHEARSED = ("qpubsub estate plan bank/", "qpubsub estate rehearse bank/")
+
+BEFORE = {
+    "dev": ("mkdir definitions",),
+    "shares": ("qpubsub shares create shares.toml",),
+    "estate": _REHEARSED,
+    "estate verify": (*_REHEARSED, "qpubsub estate apply bank/ --wave 1 --create"),
+}
+"""What the examples of a verb or of its group take for done."""
 
 EXITS = {
     r"translate .*capture\.jsonl": (1, "two of the commands fail"),
@@ -40,6 +51,8 @@ EXITS = {
     r"estate (?:plan|rehearse|apply) bank/": (1, "pieces of the state are lost unless a person acts"),
     r"shares status shares\.toml": (1, "no bridge works for the shares"),
     r"qpubsub stop -m QM1": (1, "no run works for it"),
+    r"qpubsub delete QM1$": (2, "it holds a message"),
+    r"qpubsub transactions .*--commit": (1, "no transaction is in doubt"),
 }
 """What a command contains, the exit code of the data in the demo's files, and why."""
 
@@ -115,6 +128,15 @@ PROVOKED = {
         1: "head -c 300 captures/stock.pcap >short.pcap; qpubsub analyse short.pcap",
         2: "qpubsub analyse missing.jsonl",
     },
+    "dev": {2: "qpubsub dev --mqsc missing"},
+    "list": {2: "qpubsub list --home postgresql://localhost:1/mq"},
+    "schema": {2: "qpubsub schema nothing"},
+    "transactions": {2: "qpubsub transactions -m QM9"},
+    "home copy": {2: "qpubsub home copy missing elsewhere"},
+    "shadow": {
+        1: "head -c 300 captures/stock.pcap >short.pcap; qpubsub shadow short.pcap",
+        2: "qpubsub shadow missing.jsonl",
+    },
     "generate": {2: "qpubsub generate --messages 10 --output nowhere/workload.jsonl"},
     "strmqbrk": {2: "qpubsub strmqbrk -m QM9 state/"},
     "migmbbrk": {2: "qpubsub migmbbrk -r -b BRK1 -m QM9 outfile.txt"},
@@ -131,6 +153,8 @@ PROVOKED = {
 UNSEEN = {
     "stop": {0},
     "export": {1},
+    "dev": {0, 1},
+    "home copy": {0, 1},
     "mcp": {1},
     "sub": {0, 1, 2},
     "capture": {0},

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.documents import written_pages
-from tests.tour.examples import ENDLESS, EXITS, NOT_RUN, PROVOKED, SPARK, UNSEEN, codes_of, examples
+from tests.tour.examples import BEFORE, ENDLESS, EXITS, NOT_RUN, PROVOKED, SPARK, UNSEEN, codes_of, examples
 from tests.tour.pages import Block, blocks
 
 ROOT = Path(__file__).parents[2]
@@ -152,6 +153,8 @@ class Journey:
     def _verb(self, verb: str, lines: list[str]) -> list[Step]:
         place = self._workplace(f"help {verb}", lines)
         where = f"qpubsub {verb} --help"
+        if before := BEFORE.get(verb) or BEFORE.get(verb.split(maxsplit=1)[0]):
+            self._shell(_block(where, *before), place, where)
         steps = []
         for line in lines:
             exits = next((code for part, (code, _) in EXITS.items() if re.search(part, line)), 0)
@@ -208,6 +211,9 @@ class Journey:
             return "starts Spark: python -m tests.tour --spark"
         if re.search(r"pip install '\.\[", line):
             return "the environment has the libraries already"
+        for library in re.findall(r"^import (duckdb|polars)$", line, re.MULTILINE):
+            if find_spec(library) is None:
+                return f"{library} is not installed"
         for program, needed in _WANTS.items():
             if re.search(rf"(?:^|\| ){program}\b", line) and shutil.which(needed) is None:
                 return f"{needed} is not installed"

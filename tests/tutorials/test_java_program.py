@@ -15,7 +15,8 @@ from tests.ibm_java import compiled, needs_ibm_java
 from tests.quick_java import JAVA
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.servers, needs_ibm_java]
+# That the program compiles is in the gate (``test_excerpts``).
+pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.nightly, needs_ibm_java]
 
 PROGRAMS = Path(__file__).parents[2] / "docs" / "tutorials" / "programs"
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from commands.broker.lifetime import tenths_until
 from commands.broker.subscription_attributes import (
     BY_KEYWORD,
     MQSO_NAMES,
     OPTIONS as REGISTRATION_OPTIONS,
     SubscriptionAttribute,
 )
+from commands.broker.times import tenths_until
 from commands.explain.equivalents.pcf import to_pcf
 from commands.headers.publication import data_text
 from commands.headers.registry import content_of, parse
@@ -28,7 +28,6 @@ from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.terminal_escape import visible
 from streams.operations import (
-    HIGHEST_PUB_LEVEL,
     AlterSubscription,
     ClearRetained,
     Operation,
@@ -38,7 +37,7 @@ from streams.operations import (
     Subscribe,
     Unsubscribe,
 )
-from streams.subscriptions import DeliveryPersistence, Subscription
+from streams.subscriptions import HIGHEST_PUB_LEVEL, DeliveryPersistence, Subscription
 from streams.topic_strings import is_present
 
 OPTIONS: Final[dict[str, int]] = {"MQCO_NONE": 0} | {

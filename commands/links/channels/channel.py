@@ -26,7 +26,7 @@ from typing import Final
 from commands.broker.authority import OWN_PREFIX, GroupsOf, no_groups
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.objects import LocalQueue
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError, SupersededError
 from commands.network.topology import NeighbourStatus, Refresh
 from commands.qmgr.mqi.authority import TopicDefinitions
@@ -34,8 +34,8 @@ from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_Q
 from commands.qmgr.reports import EXCEPTION
 from commands.qmgr.sending import confirm_arrival, report
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.neighbours import Arrived, NeighbourRecord, NeighbourRecords
-from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, StoreError

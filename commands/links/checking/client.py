@@ -16,18 +16,8 @@ from commands.client.connection import Connection, Place
 from commands.client.errors import MqError
 from commands.client.queue_manager import Queue, QueueManager
 from commands.links.checking.trees import CheckResult
+from rfh2 import mqi_constants as m
 from rfh2.errors import QPubSubError
-from rfh2.mqi_constants import (
-    MQGMO_BROWSE_FIRST,
-    MQGMO_SYNCPOINT,
-    MQOO_BROWSE,
-    MQOO_INPUT_EXCLUSIVE,
-    MQOO_INQUIRE,
-    MQOO_OUTPUT,
-    MQPMO_SYNCPOINT,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_NO_RETAINED_MSG,
-)
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import (
     MQCMD_PING_Q_MGR,
@@ -61,7 +51,7 @@ class ClientCheck:
             yield self._tried("a second conversation", lambda: self._conversation(qmgr))
             yield self._tried("PCF Ping Queue Manager", lambda: self._ping(qmgr))
             try:
-                options = MQOO_INPUT_EXCLUSIVE | MQOO_BROWSE | MQOO_OUTPUT | MQOO_INQUIRE
+                options = m.MQOO_INPUT_EXCLUSIVE | m.MQOO_BROWSE | m.MQOO_OUTPUT | m.MQOO_INQUIRE
                 queue = qmgr.queue(self._model, options, dynamic="QPUBSUB.*")
             except QPubSubError as error:
                 yield CheckResult(f"a queue from {self._model}", False, str(error))
@@ -135,18 +125,18 @@ class ClientCheck:
         _require(queue.get(_WAIT_S) is None, "a message came")
         took_s = time.monotonic() - began_s
         _require(took_s >= 0.9 * _WAIT_S, f"it ended after {took_s:.2f} of {_WAIT_S:g} s")
-        return f"{MQRC_NO_MSG_AVAILABLE} after {took_s:.2f} s"
+        return f"{m.MQRC_NO_MSG_AVAILABLE} after {took_s:.2f} s"
 
     @staticmethod
     def _units(qmgr: QueueManager, queue: Queue) -> str:
-        handle = queue.handle(MQOO_OUTPUT)
+        handle = queue.handle(m.MQOO_OUTPUT)
         md = Mqmd(version=2).encode()
-        qmgr.connection.put(handle, md, b"backed out", MQPMO_SYNCPOINT)
+        qmgr.connection.put(handle, md, b"backed out", m.MQPMO_SYNCPOINT)
         qmgr.backout()
-        _require(qmgr.connection.get(handle, Wanted(options=MQGMO_BROWSE_FIRST)) is None, "MQBACK left a message")
-        qmgr.connection.put(handle, md, b"committed", MQPMO_SYNCPOINT)
+        _require(qmgr.connection.get(handle, Wanted(options=m.MQGMO_BROWSE_FIRST)) is None, "MQBACK left a message")
+        qmgr.connection.put(handle, md, b"committed", m.MQPMO_SYNCPOINT)
         qmgr.commit()
-        got = qmgr.connection.get(handle, Wanted(options=MQGMO_SYNCPOINT))
+        got = qmgr.connection.get(handle, Wanted(options=m.MQGMO_SYNCPOINT))
         qmgr.backout()
         again = queue.get()
         _require(got is not None and again is not None and again.data == b"committed", "the message is gone")
@@ -181,7 +171,7 @@ class ClientCheck:
             try:
                 subscription.request_retained()
             except MqError as error:
-                if error.reason != MQRC_NO_RETAINED_MSG:
+                if error.reason != m.MQRC_NO_RETAINED_MSG:
                     raise
         return "the publication arrived"
 

@@ -13,30 +13,10 @@ from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig, TopicsConfig
 from commands.config.urls import Address
 from commands.links.checking.trees import CheckResult
-from commands.links.ibmmq.connection import connection_to
+from commands.links.ibmmq.channel import connection_to
+from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.mqi_constants import (
-    MQOO_BROWSE,
-    MQOO_INPUT_EXCLUSIVE,
-    MQOO_INPUT_SHARED,
-    MQOO_INQUIRE,
-    MQRC_NO_RETAINED_MSG,
-    MQRC_OBJECT_IN_USE,
-    MQRC_SELECTOR_ERROR,
-    MQSO_CREATE,
-    MQSO_MANAGED,
-    MQSO_PUBLICATIONS_ON_REQUEST,
-    MQSO_WILDCARD_TOPIC,
-)
 from rfh2.mqmd import Mqmd
-from rfh2.pcf_admin_names import (
-    MQCA_DEAD_LETTER_Q_NAME,
-    MQCLRT_RETAINED,
-    MQIA_CURRENT_Q_DEPTH,
-    MQIA_INHIBIT_GET,
-    MQIACF_CLEAR_SCOPE,
-    MQIACF_CLEAR_TYPE,
-)
 from rfh2.pcf_names import MQCA_TOPIC_STRING
 
 _SYNCPOINT, _SET_ALL = 0x0002, 0x0800
@@ -101,7 +81,7 @@ class MqCheck:
         try:
             mode = int(self._connection.inquire_qmgr([_PUBSUB_MODE])[_PUBSUB_MODE])
         except MqError as error:
-            if error.reason == MQRC_SELECTOR_ERROR:
+            if error.reason == m.MQRC_SELECTOR_ERROR:
                 return CheckResult(subject, True, "not known to the queue manager, which has no queued interface")
             return self._not_inquired(subject, error)
         if _PSMODES.get(mode) == "ENABLED":
@@ -116,13 +96,13 @@ class MqCheck:
     def _input(self, name: str) -> CheckResult:
 
         def attempt() -> str:
-            handle = self._connection.queue(name, MQOO_INPUT_SHARED | MQOO_BROWSE | MQOO_INQUIRE)
-            found = self._connection.inquire(handle, [MQIA_INHIBIT_GET, MQIA_CURRENT_Q_DEPTH])
+            handle = self._connection.queue(name, m.MQOO_INPUT_SHARED | m.MQOO_BROWSE | m.MQOO_INQUIRE)
+            found = self._connection.inquire(handle, [c.MQIA_INHIBIT_GET, c.MQIA_CURRENT_Q_DEPTH])
             self._connection.glance(handle, first=True)
-            self._connection.close_queue(name, MQOO_INPUT_SHARED | MQOO_BROWSE | MQOO_INQUIRE)
-            if found[MQIA_INHIBIT_GET]:
+            self._connection.close_queue(name, m.MQOO_INPUT_SHARED | m.MQOO_BROWSE | m.MQOO_INQUIRE)
+            if found[c.MQIA_INHIBIT_GET]:
                 raise MqError(f"MQGET from {name}", 2016, "GET_INHIBITED")
-            return f"{found[MQIA_CURRENT_Q_DEPTH]} messages wait"
+            return f"{found[c.MQIA_CURRENT_Q_DEPTH]} messages wait"
 
         mends = {
             MQRC_UNKNOWN_OBJECT_NAME: (f"DEFINE QLOCAL('{name}') DEFPSIST(YES) SHARE",),
@@ -133,7 +113,7 @@ class MqCheck:
 
     def _record(self) -> CheckResult:
         name = self._config.record_queue
-        options = MQOO_INPUT_EXCLUSIVE | MQOO_BROWSE
+        options = m.MQOO_INPUT_EXCLUSIVE | m.MQOO_BROWSE
 
         def attempt() -> str:
             self._connection.queue(name, options)
@@ -144,13 +124,13 @@ class MqCheck:
         mends = {
             MQRC_UNKNOWN_OBJECT_NAME: (f"DEFINE QLOCAL('{name}') DEFPSIST(YES) SHARE MAXMSGL(104857600)",),
             MQRC_NOT_AUTHORIZED: self._authorize("queue", name, "+get +browse +put +inq"),
-            MQRC_OBJECT_IN_USE: ("a bridge is running; stop it to try this",),
+            m.MQRC_OBJECT_IN_USE: ("a bridge is running; stop it to try this",),
         }
         return self._by_reason(f"record queue {name}", attempt, mends)
 
     def _owed(self) -> CheckResult:
         name = self._config.owed_queue
-        options = MQOO_INPUT_SHARED | MQOO_BROWSE
+        options = m.MQOO_INPUT_SHARED | m.MQOO_BROWSE
 
         def attempt() -> str:
             handle = self._connection.queue(name, options)
@@ -171,7 +151,7 @@ class MqCheck:
         return self._by_reason(f"queue {name}, for what cannot be delivered yet", attempt, mends)
 
     def _dead_letters(self) -> CheckResult:
-        selector = MQCA_DEAD_LETTER_Q_NAME
+        selector = c.MQCA_DEAD_LETTER_Q_NAME
         try:
             name = str(self._connection.inquire_qmgr([selector])[selector])
         except MqError as error:
@@ -217,12 +197,12 @@ class MqCheck:
 
     def _subscribe(self, topic: str) -> str:
         connection = self._connection
-        options = MQSO_CREATE | MQSO_MANAGED | MQSO_PUBLICATIONS_ON_REQUEST
-        made = connection.subscribe(topic, "", options | MQSO_WILDCARD_TOPIC, None)
+        options = m.MQSO_CREATE | m.MQSO_MANAGED | m.MQSO_PUBLICATIONS_ON_REQUEST
+        made = connection.subscribe(topic, "", options | m.MQSO_WILDCARD_TOPIC, None)
         try:
             connection.request(made)
         except MqError as error:
-            if error.reason != MQRC_NO_RETAINED_MSG:
+            if error.reason != m.MQRC_NO_RETAINED_MSG:
                 raise
         finally:
             connection.close_subscription(made, 0, queue_too=True)
@@ -236,8 +216,8 @@ class MqCheck:
         return "allowed"
 
     def _clear(self, topic: str) -> str:
-        parameters = {MQCA_TOPIC_STRING: topic, MQIACF_CLEAR_TYPE: MQCLRT_RETAINED}
-        self._connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, MQIACF_CLEAR_SCOPE: 1})
+        parameters = {MQCA_TOPIC_STRING: topic, c.MQIACF_CLEAR_TYPE: c.MQCLRT_RETAINED}
+        self._connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, c.MQIACF_CLEAR_SCOPE: 1})
         return "allowed"
 
     # What is found

@@ -42,7 +42,8 @@ from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool, message_key
 from commands.qmgr.link_port import Capability, Feature, How
-from commands.qmgr.store.port import Queues, StoredMessage
+from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import Queues
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q
 from rfh2.errors import QPubSubError, StoreError, system_words
 from streams.subscriptions import WildcardScheme

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 from commands.links.engine.adapter import Adapter, TreeClient, carries
 from commands.links.engine.filter_registry import FilterRegistry, Subscribing
 from commands.links.engine.lookups import Silence
-from commands.links.engine.retained import News
+from commands.links.engine.retained import NewerTopics, News
 from commands.links.engine.spool import LinkStores
 from commands.links.engine.threads import Backoff, IdleCounter
 from commands.qmgr.link_port import Feature
@@ -42,10 +42,11 @@ class Keeper(Generic[F]):
         stores: LinkStores,
         silence: Silence,
         news: News,
+        newer: NewerTopics,
         stop: threading.Event,
     ) -> None:
         self._adapter, self._registry, self._stores, self._silence = adapter, registry, stores, silence
-        self._news, self._stop = news, stop
+        self._news, self._newer, self._stop = news, newer, stop
         self._subscribing = Subscribing(adapter, registry)
         self._retains = carries(adapter.capabilities, Feature.RETAIN)
         self._work = threading.Event()
@@ -139,7 +140,8 @@ class Keeper(Generic[F]):
     def _catch_up(self, client: TreeClient[F], filters: Sequence[F]) -> None:
         accepted = self._subscribing.subscribe(client, filters, urgent=False)
         if accepted and self._retains:
-            self._learn(client, accepted)
+            with self._newer.noted():
+                self._learn(client, accepted)
         with self._registry.lock:
             self._adapter.synced([each for each in accepted if self._registry.sync(each)])
 
@@ -150,9 +152,11 @@ class Keeper(Generic[F]):
         with self._stores.retained() as kept:
             here = [retained for retained in kept if matcher(retained.topic_string)]
             learnt = self._news.of(there, here, datetime.now(UTC))
-        if learnt:
-            writer = self._stores.writer()
-            try:
-                writer.put([native for native, _ in learnt])
-            finally:
-                writer.close()
+        if not learnt:
+            return
+        writer = self._stores.writer()
+        try:
+            with self._newer.turn:
+                writer.put([native for native, _ in learnt if native.topic not in self._newer.topics])
+        finally:
+            writer.close()

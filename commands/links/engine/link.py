@@ -29,14 +29,13 @@ from commands.links.engine.keeper import Keeper
 from commands.links.engine.lookups import Lookups, Silence
 from commands.links.engine.message_for_tree import clearing, publishing
 from commands.links.engine.pumps import InboundPump, OutboundPump
-from commands.links.engine.retained import LinkScope, News
+from commands.links.engine.retained import LinkScope, NewerTopics, News
 from commands.links.engine.spool import LinkStores
 from commands.links.engine.threads import Threads, settled
-from commands.qmgr.link_port import Capability, Feature, LinkState
+from commands.qmgr.link_port import Capability, Feature, LinkState, TopicSpaceView
 from rfh2.errors import CommandError, StoreError
 from streams.operations import ClearRetained, Effect, Operation, PublishToTopic, RetainedCleared
 from streams.patterns import parse_pattern
-from streams.port import TopicSpaceView
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObjects
 
@@ -65,10 +64,11 @@ class Link(Generic[F, P]):
         # If no connection is kept, nothing reports that the tree is there again: so try it.
         self._silence = Silence(config.patience_s if adapter.is_up is None else None)
         news = News(config.native_user, self._scope)
-        self._keeper = Keeper(adapter, self._registry, stores, self._silence, news, self._stop)
+        newer = NewerTopics()
+        self._keeper = Keeper(adapter, self._registry, stores, self._silence, news, newer, self._stop)
         self._lookups = Lookups(adapter, self._registry, self._filter_of, self._silence, news, self._keeper.wake)
         self._receiver = adapter.receiver()
-        self._inbound = InboundPump(self._receiver, stores, config.batch, adapter.log, self._stop)
+        self._inbound = InboundPump(self._receiver, stores, config.batch, adapter.log, self._stop, newer)
         self._outbound = OutboundPump(adapter, stores, config.batch, self._stop)
         self._threads = Threads(adapter.log)
 

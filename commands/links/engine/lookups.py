@@ -23,11 +23,10 @@ from commands.links.engine.adapter import (
 )
 from commands.links.engine.filter_registry import FilterRegistry, Subscribing
 from commands.links.engine.retained import News, TreeRetained
-from commands.qmgr.link_port import Feature, How, TreeNotAskedError
+from commands.qmgr.link_port import Feature, How, TopicSpaceView, TreeNotAskedError
 from rfh2.errors import StoreError
 from streams.operations import AlterSubscription, ClearRetained, Operation, RequestRetained, Subscribe
 from streams.patterns import parse_pattern
-from streams.port import TopicSpaceView
 from streams.subscriptions import Subscription
 
 # The questions to a link's tree that a command needs before it is processed, and their answers.

@@ -67,9 +67,9 @@ class ForTree:
 
 # Requests by descriptor, without what is different in each message, and header, where that is the only one.
 _Key = tuple[bytes, bytes, bytes, bytes]
-_KNOWN_ROOM: Final = 4 << 20
+_KNOWN_BYTES: Final = 4 << 20
 _ENTRY_BYTES: Final = 1_500
-_KNOWN: Final[BoundedCache[_Key, ForTree]] = BoundedCache(_KNOWN_ROOM)
+_KNOWN: Final[BoundedCache[_Key, ForTree]] = BoundedCache(_KNOWN_BYTES)
 
 
 def publishing(operation: PublishToTopic, qmgr: str, queue: str, local: bool) -> Outgoing:

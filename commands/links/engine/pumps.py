@@ -27,10 +27,11 @@ from commands.links.engine.adapter import (
 )
 from commands.links.engine.inbound_writer import InboundWriter
 from commands.links.engine.message_for_tree import ForTree, for_tree, is_clearing
+from commands.links.engine.retained import NewerTopics
 from commands.links.engine.spool import LinkStores, Refused, Spool, message_key
 from commands.links.engine.threads import Backoff, IdleCounter
 from commands.qmgr.link_port import Feature, How
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRCCF_COMMAND_FAILED
 from rfh2.errors import DecodeError, StoreError
 
@@ -39,12 +40,20 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
 
 
 class InboundPump:
-    """A thread's work, until *stop* is set. batch: the most publications in one unit of work."""
+    """A thread's work, until *stop* is set. batch: the most publications in one unit of work. newer: than what the
+    keeper learns."""
 
     def __init__(
-        self, receiver: Receiver, stores: LinkStores, batch: int, log: logging.Logger, stop: threading.Event
+        self,
+        receiver: Receiver,
+        stores: LinkStores,
+        batch: int,
+        log: logging.Logger,
+        stop: threading.Event,
+        newer: NewerTopics,
     ) -> None:
         self._receiver, self._stores, self._batch, self._log, self._stop = receiver, stores, batch, log, stop
+        self._newer = newer
         self._writer: InboundWriter | None = None
         self.counter = IdleCounter()
 
@@ -69,13 +78,15 @@ class InboundPump:
         arrivals = self._receiver.take(self._batch, IDLE_S)
         if not arrivals.count and arrivals.position is None:
             return 0
-        if arrivals.unit is not None:
-            self._stores.putter.put_all(arrivals.unit, arrivals.publications)
-        elif arrivals.publications or arrivals.position is not None:
-            if self._writer is None:
-                self._writer = self._stores.writer()
-            self._writer.put(arrivals.publications, arrivals.position)
-        self._receiver.accept()
+        with self._newer.turn:
+            self._newer.note(arrivals.publications)
+            if arrivals.unit is not None:
+                self._stores.putter.put_all(arrivals.unit, arrivals.publications)
+            elif arrivals.publications or arrivals.position is not None:
+                if self._writer is None:
+                    self._writer = self._stores.writer()
+                self._writer.put(arrivals.publications, arrivals.position)
+            self._receiver.accept()
         return arrivals.count
 
 

@@ -9,8 +9,10 @@ have them: a broker may lose them.
 from __future__ import annotations
 
 import logging
+import threading
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -108,6 +110,34 @@ class News:
     ) -> list[tuple[NativePublication, Operation]]:
         """The news that can be made known here, each with its operation. known: what is retained here on the topics."""
         return usable(differences(there, known, self.scope), self.user, now)
+
+
+class NewerTopics:
+    """On which topics something retained came while the keeper looked at what the tree retains: it is newer than that.
+
+    turn: held while either of them puts commands, so that what was retained before is not put after it.
+    """
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.topics: set[str] = set()
+        self._looks = False
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """The keeper looks, and puts what it has learnt."""
+        with self.turn:
+            self._looks = True
+        try:
+            yield
+        finally:
+            with self.turn:
+                self.topics, self._looks = set(), False
+
+    def note(self, natives: Iterable[NativePublication | object]) -> None:
+        """These came, and are put next; the caller has the turn."""
+        if self._looks:
+            self.topics.update(each.topic for each in natives if isinstance(each, NativePublication) and each.retain)
 
 
 def differences(there: TreeRetained, known: Iterable[RetainedPublication], scope: LinkScope) -> list[NativePublication]:

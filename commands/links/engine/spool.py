@@ -19,7 +19,8 @@ from typing import Final, Protocol
 from commands.broker.dead_letter import DeadLetters
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
-from commands.qmgr.store.port import Queues, StoredMessage, UnitOfWork
+from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import Queues, UnitOfWork
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from rfh2.layouts import MQMD1
 from rfh2.mqmd import Mqmd

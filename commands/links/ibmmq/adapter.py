@@ -35,12 +35,11 @@ from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of, put_for
-from commands.links.ibmmq.reasons import REFUSED
 from commands.links.ibmmq.spool import MqSpool
 from commands.links.ibmmq.tree import Selection, Tree
-from commands.links.ibmmq.unit import MqUnit
+from commands.links.ibmmq.unit import REFUSED, MqUnit
 from commands.qmgr.link_port import Capability, Feature, How
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import DecodeError, StoreError
 from rfh2.mqmd import Mqmd

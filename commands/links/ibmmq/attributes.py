@@ -10,21 +10,9 @@ from typing import Final
 from commands.broker.objects import DEAD_LETTER_QUEUE, PREDEFINED, TEMPORARY, LocalQueue
 from commands.client.errors import ConnectionLostError, MqError
 from commands.links.ibmmq.connection import Connection
+from rfh2 import pcf_admin_names as c
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.mqi_constants import MQOO_INQUIRE
-from rfh2.pcf_admin_names import (
-    MQCA_BACKOUT_REQ_Q_NAME,
-    MQCA_DEAD_LETTER_Q_NAME,
-    MQIA_BACKOUT_THRESHOLD,
-    MQIA_DEF_PERSISTENCE,
-    MQIA_DEF_PRIORITY,
-    MQIA_DEFINITION_TYPE,
-    MQIA_INHIBIT_GET,
-    MQIA_INHIBIT_PUT,
-    MQIA_MAX_MSG_LENGTH,
-    MQIA_MAX_Q_DEPTH,
-    MQIA_Q_TYPE,
-)
 
 _BELIEVED_S: Final = 60.0
 _LOCAL: Final = 1
@@ -52,7 +40,7 @@ class AttributeCache:
     def dead_letter_queue(self) -> str:
         """DEADQ of the queue manager; the default name if it has none. Raises MqError."""
         if self._dead is None:
-            selector = MQCA_DEAD_LETTER_Q_NAME
+            selector = c.MQCA_DEAD_LETTER_Q_NAME
             self._dead = str(self._connection.inquire_qmgr([selector])[selector]) or DEAD_LETTER_QUEUE
         return self._dead
 
@@ -86,29 +74,29 @@ class AttributeCache:
                 return None
             raise
         try:
-            every = [MQIA_Q_TYPE, MQIA_DEF_PERSISTENCE, MQIA_DEF_PRIORITY, MQIA_INHIBIT_PUT]
+            every = [c.MQIA_Q_TYPE, c.MQIA_DEF_PERSISTENCE, c.MQIA_DEF_PRIORITY, c.MQIA_INHIBIT_PUT]
             values = connection.inquire(handle, every)
-            if values[MQIA_Q_TYPE] == _LOCAL:
-                texts = [MQCA_BACKOUT_REQ_Q_NAME]
-                numbers = [MQIA_INHIBIT_GET, MQIA_BACKOUT_THRESHOLD]
-                numbers += [MQIA_MAX_MSG_LENGTH, MQIA_MAX_Q_DEPTH, MQIA_DEFINITION_TYPE]
+            if values[c.MQIA_Q_TYPE] == _LOCAL:
+                texts = [c.MQCA_BACKOUT_REQ_Q_NAME]
+                numbers = [c.MQIA_INHIBIT_GET, c.MQIA_BACKOUT_THRESHOLD]
+                numbers += [c.MQIA_MAX_MSG_LENGTH, c.MQIA_MAX_Q_DEPTH, c.MQIA_DEFINITION_TYPE]
                 values |= connection.inquire(handle, [*numbers, *texts])
         finally:
             # An open handle would prevent that the queue is deleted.
             connection.close_queue(name, MQOO_INQUIRE)
         definition = LocalQueue(
             name,
-            def_priority=int(values[MQIA_DEF_PRIORITY]),
-            def_persistent=values[MQIA_DEF_PERSISTENCE] == 1,
-            max_depth=int(values.get(MQIA_MAX_Q_DEPTH, 999_999_999)),
-            max_message_length=int(values.get(MQIA_MAX_MSG_LENGTH, 104_857_600)),
-            get_enabled=not values.get(MQIA_INHIBIT_GET, 0),
-            put_enabled=not values[MQIA_INHIBIT_PUT],
-            backout_threshold=int(values.get(MQIA_BACKOUT_THRESHOLD, 0)),
-            backout_queue=str(values.get(MQCA_BACKOUT_REQ_Q_NAME, "")),
-            definition_type=_DEFINITION_TYPES.get(values.get(MQIA_DEFINITION_TYPE, 1), PREDEFINED),
+            def_priority=int(values[c.MQIA_DEF_PRIORITY]),
+            def_persistent=values[c.MQIA_DEF_PERSISTENCE] == 1,
+            max_depth=int(values.get(c.MQIA_MAX_Q_DEPTH, 999_999_999)),
+            max_message_length=int(values.get(c.MQIA_MAX_MSG_LENGTH, 104_857_600)),
+            get_enabled=not values.get(c.MQIA_INHIBIT_GET, 0),
+            put_enabled=not values[c.MQIA_INHIBIT_PUT],
+            backout_threshold=int(values.get(c.MQIA_BACKOUT_THRESHOLD, 0)),
+            backout_queue=str(values.get(c.MQCA_BACKOUT_REQ_Q_NAME, "")),
+            definition_type=_DEFINITION_TYPES.get(values.get(c.MQIA_DEFINITION_TYPE, 1), PREDEFINED),
         )
-        return InquiredQueue(definition, int(values[MQIA_Q_TYPE]))
+        return InquiredQueue(definition, int(values[c.MQIA_Q_TYPE]))
 
 
 class QueueAttributes(dict[str, LocalQueue]):

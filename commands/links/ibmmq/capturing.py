@@ -10,7 +10,8 @@ from typing import Any, Final
 from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig
 from commands.config.urls import Address
-from commands.links.ibmmq.connection import Got, connection_to
+from commands.links.ibmmq.channel import connection_to
+from commands.links.ibmmq.connection import Got
 from commands.links.ibmmq.input_queues import InputQueues
 from rfh2.captured import CapturedMessage
 from rfh2.captures import put_time

@@ -13,24 +13,11 @@ from commands.client.errors import CONNECT, ConnectionLostError, MqError, reason
 from commands.client.places import place_of
 from commands.config.settings import QueuesConfig
 from commands.config.urls import Address
-from commands.links.ibmmq.connection import Got, Subscribed
-from rfh2 import pcf_admin_names, pcf_names
-from rfh2.mqi_constants import (
-    MQGMO_ACCEPT_TRUNCATED_MSG,
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_NEXT,
-    MQGMO_FAIL_IF_QUIESCING,
-    MQGMO_PROPERTIES_FORCE_MQRFH2,
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_MSG_TOKEN,
-    MQOO_FAIL_IF_QUIESCING,
-    MQOO_INPUT_EXCLUSIVE,
-    MQPMO_FAIL_IF_QUIESCING,
-    MQSO_FAIL_IF_QUIESCING,
-)
+from commands.links.ibmmq.connection import Connection, Got, Subscribed
+from rfh2 import mqi_constants as m, pcf_admin_names, pcf_names
 from rfh2.pcf_admin_names import MQOT_TOPIC
 
-_GET: Final = MQGMO_FAIL_IF_QUIESCING | MQGMO_PROPERTIES_FORCE_MQRFH2
+_GET: Final = m.MQGMO_FAIL_IF_QUIESCING | m.MQGMO_PROPERTIES_FORCE_MQRFH2
 _NO_CONNECTION: Final = 2018
 
 
@@ -68,12 +55,12 @@ class ChannelConnection:
     def queue(self, name: str, options: int) -> int:
         handle = self._open.get((name, options))
         if handle is None:
-            opened = self._connected().open(Target(name), options | MQOO_FAIL_IF_QUIESCING)
+            opened = self._connected().open(Target(name), options | m.MQOO_FAIL_IF_QUIESCING)
             handle = self._open[(name, options)] = opened.handle
         return handle
 
     def temporary_queue(self, model: str) -> tuple[int, str]:
-        options = MQOO_INPUT_EXCLUSIVE | MQOO_FAIL_IF_QUIESCING
+        options = m.MQOO_INPUT_EXCLUSIVE | m.MQOO_FAIL_IF_QUIESCING
         opened = self._connected().open(Target(model, dynamic="QPUBSUB.*"), options)
         self._open[(opened.name, options)] = opened.handle
         return opened.handle, opened.name
@@ -95,22 +82,22 @@ class ChannelConnection:
     ) -> Got | None:
         wanted = Wanted(options | _GET, wait_ms or None)
         if token is not None:
-            wanted = replace(wanted, match=MQMO_MATCH_MSG_TOKEN, token=token)
+            wanted = replace(wanted, match=m.MQMO_MATCH_MSG_TOKEN, token=token)
         if correl_id is not None:
-            wanted = replace(wanted, match=MQMO_MATCH_CORREL_ID, correl_id=correl_id)
+            wanted = replace(wanted, match=m.MQMO_MATCH_CORREL_ID, correl_id=correl_id)
         got = self._connected().get(handle, wanted)
         return None if got is None else Got(got.md, got.body, got.token, got.length)
 
     def glance(self, handle: Any, first: bool, *, size: int = 0, correl_id: bytes | None = None) -> Got | None:
-        options = MQGMO_BROWSE_FIRST if first else MQGMO_BROWSE_NEXT
-        wanted = Wanted(options | MQGMO_ACCEPT_TRUNCATED_MSG | _GET, longest=size)
+        options = m.MQGMO_BROWSE_FIRST if first else m.MQGMO_BROWSE_NEXT
+        wanted = Wanted(options | m.MQGMO_ACCEPT_TRUNCATED_MSG | _GET, longest=size)
         if correl_id is not None:
-            wanted = replace(wanted, match=MQMO_MATCH_CORREL_ID, correl_id=correl_id)
+            wanted = replace(wanted, match=m.MQMO_MATCH_CORREL_ID, correl_id=correl_id)
         got = self._connected().get(handle, wanted, "MQGET (browse)")
         return None if got is None else Got(got.md, got.body[:size], got.token, got.length)
 
     def put1(self, queue: str, qmgr: str, md: bytes, body: bytes, options: int) -> None:
-        self._connected().put1(Target(queue, qmgr=qmgr), md, body, options | MQPMO_FAIL_IF_QUIESCING)
+        self._connected().put1(Target(queue, qmgr=qmgr), md, body, options | m.MQPMO_FAIL_IF_QUIESCING)
 
     def inquire(self, handle: Any, selectors: list[int]) -> dict[int, Any]:
         return self._connected().inquire(handle, selectors)
@@ -120,13 +107,13 @@ class ChannelConnection:
 
     def publish(self, topic_string: str, md: bytes, body: bytes, options: int) -> None:
         target = Target(kind=MQOT_TOPIC, topic=topic_string)
-        self._connected().put1(target, md, body, options | MQPMO_FAIL_IF_QUIESCING)
+        self._connected().put1(target, md, body, options | m.MQPMO_FAIL_IF_QUIESCING)
 
     def subscribe(
         self, topic_string: str, name: str, options: int, queue: Any, selector: str = "", correl_id: bytes | None = None
     ) -> Subscribed:
         asked = Subscribing(
-            options | MQSO_FAIL_IF_QUIESCING,
+            options | m.MQSO_FAIL_IF_QUIESCING,
             topic_string,
             name=name,
             selector=selector,
@@ -157,3 +144,12 @@ class ChannelConnection:
 
 def _why(error: MqError) -> str:
     return error.what.removeprefix(f"{CONNECT} to ").removeprefix(CONNECT).removeprefix(": ")
+
+
+def connection_to(address: Address, config: QueuesConfig, application: str = "qpubsub") -> Connection:
+    """A connection that is not made yet. Raises ConfigError where the package ``ibmmq`` is needed and missing."""
+    if address.needs_library:
+        from commands.links.ibmmq.library import LibraryConnection  # noqa: PLC0415 - an extra
+
+        return LibraryConnection(address, config, application)
+    return ChannelConnection(address, config, application)

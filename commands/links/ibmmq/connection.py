@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from commands.config.settings import QueuesConfig
-from commands.config.urls import Address
-
 
 @dataclass(frozen=True, slots=True)
 class Got:
@@ -126,14 +123,3 @@ class Connection(Protocol):
     def pcf(self, command: str, parameters: dict[int, Any]) -> list[Any]:
         """A PCF command, its name MQCMD_*; the parameters of its answers."""
         ...
-
-
-def connection_to(address: Address, config: QueuesConfig, application: str = "qpubsub") -> Connection:
-    """A connection that is not made yet. Raises ConfigError where the package ``ibmmq`` is needed and missing."""
-    if address.needs_library:
-        from commands.links.ibmmq.library import LibraryConnection  # noqa: PLC0415 - an extra
-
-        return LibraryConnection(address, config, application)
-    from commands.links.ibmmq.channel import ChannelConnection  # noqa: PLC0415 - as for the other
-
-    return ChannelConnection(address, config, application)

@@ -18,20 +18,14 @@ from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import Address
 from commands.disk.errors import QueueManagerInUseError
 from commands.links.ibmmq.attributes import AttributeCache
-from commands.links.ibmmq.connection import Connection, connection_to
+from commands.links.ibmmq.channel import connection_to
+from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.record import LiveState, RecordError, UnitRecord, read_record
 from commands.links.ibmmq.undelivered import UndeliveredBefore
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.undelivered import note_undelivered_elsewhere
-from rfh2.mqi_constants import (
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_NEXT,
-    MQOO_BROWSE,
-    MQOO_INPUT_EXCLUSIVE,
-    MQOO_INPUT_SHARED,
-    MQRC_OBJECT_IN_USE,
-)
+from rfh2 import mqi_constants as m
 from streams.operations import Effect
 
 _log = logging.getLogger("qpubsub.mq")
@@ -74,9 +68,9 @@ class MqMessages:
         if not self._connection.is_up:
             self.unit_of_work().commit()
         try:
-            handle = self._connection.queue(queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
+            handle = self._connection.queue(queue, m.MQOO_INPUT_SHARED | m.MQOO_BROWSE)
             wait_ms = max(1, int(timeout_s * 1000))
-            return self._connection.get(handle, MQGMO_BROWSE_FIRST, wait_ms=wait_ms) is not None
+            return self._connection.get(handle, m.MQGMO_BROWSE_FIRST, wait_ms=wait_ms) is not None
         except ConnectionLostError:
             self._connection.disconnect()
             raise
@@ -105,7 +99,7 @@ class MqQueueManager:
         self._connection = connection_to(address, config)
         self._queues = AttributeCache(self._connection)
         self._state = LiveState(store.database)
-        self._owed = UndeliveredBefore(config.owed_queue)
+        self._before = UndeliveredBefore(config.owed_queue)
         self._unit: MqWorkUnit | None = None
 
     @property
@@ -124,7 +118,7 @@ class MqQueueManager:
         knowledge = self._store.unit_of_work()
         try:
             self._unit = MqWorkUnit(
-                self._connection, self._queues, self._config, self._state, self._owed, knowledge, self._ended
+                self._connection, self._queues, self._config, self._state, self._before, knowledge, self._ended
             )
         except BaseException:
             knowledge.backout()
@@ -174,7 +168,7 @@ class MqQueueManager:
                     return True
                 if handles:
                     wait_ms = max(1, int(min(left_s, _NAP_S) * 1000))
-                    option = MQGMO_BROWSE_FIRST
+                    option = m.MQGMO_BROWSE_FIRST
                     if self._connection.get(handles[-1], option, wait_ms=wait_ms) is not None:
                         return True
                 else:
@@ -207,7 +201,7 @@ class MqQueueManager:
         self._connection.connect()
         try:
             self._catch_up()
-            self._read_owed()
+            self._read_undelivered()
         except BaseException:
             self._connection.disconnect()
             raise
@@ -238,26 +232,26 @@ class MqQueueManager:
             self._state.follow(unit.database.connection, record.batch)
         _log.warning("unit of work %d was committed by IBM MQ and not here: %s", record.batch, _count(record.effects))
 
-    def _read_owed(self) -> None:
-        self._owed.read(self._connection)
-        rows = [(name, each.count, each.since) for name, each in self._owed.by_queue.items()]
-        if rows or self._store.overview().owed:
+    def _read_undelivered(self) -> None:
+        self._before.read(self._connection)
+        rows = [(name, each.count, each.since) for name, each in self._before.by_queue.items()]
+        if rows or self._store.overview().undelivered:
             with self._store.unit_of_work() as unit:
                 note_undelivered_elsewhere(unit.database, rows)
 
     def _read_record(self) -> UnitRecord | None:
         queue = self._config.record_queue
         try:
-            handle = self._connection.queue(queue, MQOO_INPUT_EXCLUSIVE | MQOO_BROWSE)
+            handle = self._connection.queue(queue, m.MQOO_INPUT_EXCLUSIVE | m.MQOO_BROWSE)
         except MqError as error:
-            if error.reason == MQRC_OBJECT_IN_USE:
+            if error.reason == m.MQRC_OBJECT_IN_USE:
                 raise QueueManagerInUseError(self.name, f"that has {queue} open") from error
             raise
         bodies: list[bytes] = []
-        option = MQGMO_BROWSE_FIRST
+        option = m.MQGMO_BROWSE_FIRST
         while (got := self._connection.get(handle, option)) is not None:
             bodies.append(got.body)
-            option = MQGMO_BROWSE_NEXT
+            option = m.MQGMO_BROWSE_NEXT
         return read_record(bodies)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from commands.links.engine.spool import Refused, put_dead
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.unit import MqUnit
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2.errors import StoreError
 
 

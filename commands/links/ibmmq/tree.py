@@ -27,35 +27,8 @@ from commands.links.engine.retained import TreeRetained
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import MARK, native_of
+from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.errors import DecodeError, StoreError
-from rfh2.mqi_constants import (
-    MQCO_KEEP_SUB,
-    MQCO_REMOVE_SUB,
-    MQGMO_NO_SYNCPOINT,
-    MQOO_BROWSE,
-    MQOO_INPUT_SHARED,
-    MQRC_NO_RETAINED_MSG,
-    MQRC_NO_SUBSCRIPTION,
-    MQSO_CREATE,
-    MQSO_DURABLE,
-    MQSO_GROUP_SUB,
-    MQSO_MANAGED,
-    MQSO_NEW_PUBLICATIONS_ONLY,
-    MQSO_PUBLICATIONS_ON_REQUEST,
-    MQSO_RESUME,
-    MQSO_SET_CORREL_ID,
-    MQSO_WILDCARD_CHAR,
-    MQSO_WILDCARD_TOPIC,
-)
-from rfh2.pcf_admin_names import (
-    MQCACF_DESTINATION,
-    MQCACF_SUB_NAME,
-    MQCLRS_GLOBAL,
-    MQCLRS_LOCAL,
-    MQCLRT_RETAINED,
-    MQIACF_CLEAR_SCOPE,
-    MQIACF_CLEAR_TYPE,
-)
 from rfh2.pcf_names import MQCA_TOPIC_STRING
 from streams.subscriptions import WildcardScheme
 
@@ -107,12 +80,12 @@ class Tree:
     def subscribe(self, selection: Selection) -> None:
         """Subscribe to it at the tree."""
         with self._connected() as connection:
-            options = MQSO_CREATE | MQSO_RESUME | MQSO_DURABLE | MQSO_GROUP_SUB
-            options |= MQSO_SET_CORREL_ID | MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(selection)
+            options = m.MQSO_CREATE | m.MQSO_RESUME | m.MQSO_DURABLE | m.MQSO_GROUP_SUB
+            options |= m.MQSO_SET_CORREL_ID | m.MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(selection)
             name, selector = selection.name(self.bridge), f"{MARK} IS NULL OR {MARK} <> '{self.bridge}'"
             queue = self._incoming(connection)
             made = connection.subscribe(selection.topic_string, name, options, queue, selector, _GROUP)
-            connection.close_subscription(made, MQCO_KEEP_SUB)
+            connection.close_subscription(made, m.MQCO_KEEP_SUB)
 
     def existing(self) -> list[str]:
         """The names of the subscriptions of this link that the queue manager has.
@@ -122,14 +95,14 @@ class Tree:
         """
         with self._connected() as connection:
             try:
-                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {MQCACF_SUB_NAME: f"{_OURS} *"})
+                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {c.MQCACF_SUB_NAME: f"{_OURS} *"})
             except MqError as error:
-                if error.reason == MQRC_NO_SUBSCRIPTION:
+                if error.reason == m.MQRC_NO_SUBSCRIPTION:
                     return []
                 raise
             names = []
             for each in found:
-                name, queue = (_text(each.get(key)) for key in (MQCACF_SUB_NAME, MQCACF_DESTINATION))
+                name, queue = (_text(each.get(key)) for key in (c.MQCACF_SUB_NAME, c.MQCACF_DESTINATION))
                 if name.startswith(f"{_OURS} {self.bridge} "):
                     names.append(name)
                 elif queue == self._config.in_queue:
@@ -140,27 +113,27 @@ class Tree:
         """End the subscription of this name; do nothing if there is none."""
         with self._connected() as connection:
             try:
-                options = MQSO_RESUME | MQSO_DURABLE
+                options = m.MQSO_RESUME | m.MQSO_DURABLE
                 resumed = connection.subscribe("", name, options, self._incoming(connection))
-                connection.close_subscription(resumed, MQCO_REMOVE_SUB)
+                connection.close_subscription(resumed, m.MQCO_REMOVE_SUB)
             except ConnectionLostError:
                 raise
             except MqError as error:
-                if error.reason == MQRC_NO_SUBSCRIPTION:
+                if error.reason == m.MQRC_NO_SUBSCRIPTION:
                     return
-                connection.pcf("MQCMD_DELETE_SUBSCRIPTION", {MQCACF_SUB_NAME: name})
+                connection.pcf("MQCMD_DELETE_SUBSCRIPTION", {c.MQCACF_SUB_NAME: name})
 
     def retained(self, selection: Selection) -> TreeRetained:
         """What is retained under it now."""
         with self._connected() as connection:
-            options = MQSO_CREATE | MQSO_MANAGED | MQSO_PUBLICATIONS_ON_REQUEST
+            options = m.MQSO_CREATE | m.MQSO_MANAGED | m.MQSO_PUBLICATIONS_ON_REQUEST
             asked = connection.subscribe(selection.topic_string, "", options | _wildcard(selection), None)
             natives: list[NativePublication] = []
             topics: set[str] = set()
             try:
                 for _ in range(_requested(connection, asked)):
                     queue = asked.queue
-                    got = connection.get(queue, MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
+                    got = connection.get(queue, m.MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
                     if got is None:
                         raise StoreError("IBM MQ has not sent all that it retains")
                     # What cannot be read is passed over, and logged: no RegSub may fail because of it.
@@ -177,9 +150,9 @@ class Tree:
     def clear(self, topic_string: str, local: bool) -> None:
         """Clear what is retained there, in this queue manager alone or in its network too."""
         with self._connected() as connection:
-            scope = MQCLRS_LOCAL if local else MQCLRS_GLOBAL
-            parameters = {MQCA_TOPIC_STRING: topic_string, MQIACF_CLEAR_TYPE: MQCLRT_RETAINED}
-            connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, MQIACF_CLEAR_SCOPE: scope})
+            scope = c.MQCLRS_LOCAL if local else c.MQCLRS_GLOBAL
+            parameters = {MQCA_TOPIC_STRING: topic_string, c.MQIACF_CLEAR_TYPE: c.MQCLRT_RETAINED}
+            connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, c.MQIACF_CLEAR_SCOPE: scope})
 
     def call(self) -> None:
         """Have the queue manager answer something that changes nothing (MQCMIT)."""
@@ -191,7 +164,7 @@ class Tree:
         self._messages.close()
 
     def _incoming(self, connection: Connection) -> Any:
-        return connection.queue(self._config.in_queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
+        return connection.queue(self._config.in_queue, m.MQOO_INPUT_SHARED | m.MQOO_BROWSE)
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -223,11 +196,11 @@ def _requested(connection: Connection, asked: Any) -> int:
     try:
         return connection.request(asked)
     except MqError as error:
-        if error.reason == MQRC_NO_RETAINED_MSG:
+        if error.reason == m.MQRC_NO_RETAINED_MSG:
             return 0
         raise
 
 
 def _wildcard(selection: Selection) -> int:
     by_characters = selection.wildcard is WildcardScheme.CHAR
-    return int(MQSO_WILDCARD_CHAR if by_characters else MQSO_WILDCARD_TOPIC)
+    return int(m.MQSO_WILDCARD_CHAR if by_characters else m.MQSO_WILDCARD_TOPIC)

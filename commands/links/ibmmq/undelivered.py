@@ -32,18 +32,10 @@ from commands.client.errors import MqError
 from commands.disk.errors import QueueError, UndeliverableError
 from commands.links.ibmmq.connection import Connection, Got
 from commands.qmgr.backlog import destination, lane_of
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
+from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import (
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_NEXT,
-    MQGMO_SYNCPOINT,
-    MQOO_BROWSE,
-    MQOO_INPUT_SHARED,
-    MQRC_GET_INHIBITED,
-    MQRC_SYNCPOINT_LIMIT_REACHED,
-)
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 
 _log = logging.getLogger("qpubsub.mq")
@@ -180,7 +172,7 @@ class UndeliveredOnQueue:
         del now  # the queue manager's clock
         correl_id = _correl_id(queue)
         for seq in range(limit):
-            option = MQGMO_BROWSE_NEXT if seq else MQGMO_BROWSE_FIRST
+            option = m.MQGMO_BROWSE_NEXT if seq else m.MQGMO_BROWSE_FIRST
             with self._reading():
                 got = self._connection.get(self._handle(), option, correl_id=correl_id)
             if got is None:
@@ -233,9 +225,9 @@ class UndeliveredOnQueue:
     def _take(self, token: bytes) -> None:
         try:
             with self._calling(self._before.queue):
-                self._connection.get(self._handle(), MQGMO_SYNCPOINT, token=token)
+                self._connection.get(self._handle(), m.MQGMO_SYNCPOINT, token=token)
         except MqError as error:
-            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+            if error.reason == m.MQRC_SYNCPOINT_LIMIT_REACHED:
                 raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that is to be delivered") from error
             raise
 
@@ -260,14 +252,14 @@ class UndeliveredOnQueue:
             with self._calling(self._before.queue):
                 yield
         except MqError as error:
-            if error.reason == MQRC_GET_INHIBITED:
+            if error.reason == m.MQRC_GET_INHIBITED:
                 raise QueueError(error.reason, self._before.queue, "getting is inhibited") from error
             raise
 
 
 def opened(connection: Connection, queue: str) -> Any:
     """The queue that keeps what is undelivered. Raises MqError."""
-    return connection.queue(queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
+    return connection.queue(queue, m.MQOO_INPUT_SHARED | m.MQOO_BROWSE)
 
 
 def _correl_id(queue: str) -> bytes:

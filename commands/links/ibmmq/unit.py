@@ -18,28 +18,25 @@ from commands.broker.descriptor import default_descriptor
 from commands.broker.objects import Definition, LocalQueue
 from commands.client.errors import BackedOutError, ConnectionLostError, MqError
 from commands.config.settings import QueuesConfig
-from commands.disk.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
+from commands.disk.errors import (
+    MessageRefusedError,
+    QueueError,
+    UndeliverableError,
+    UnitOfWorkFullError,
+    UnknownQueueError,
+)
 from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.input_queues import InputQueues
-from commands.links.ibmmq.reasons import refusal
 from commands.links.ibmmq.record import FORMAT, LiveState, UnitRecord
 from commands.links.ibmmq.undelivered import UndeliveredBefore, UndeliveredOnQueue, put_at
-from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.undelivered import note_undelivered_elsewhere
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2 import mqi_constants as m
+from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import (
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_NEXT,
-    MQGMO_SYNCPOINT,
-    MQOO_BROWSE,
-    MQOO_INPUT_EXCLUSIVE,
-    MQOO_INPUT_SHARED,
-    MQOO_INQUIRE,
-    MQRC_SYNCPOINT_LIMIT_REACHED,
-)
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf_admin_names import MQIA_CURRENT_Q_DEPTH
 from streams.operations import Delivery, Effect, RetainedPublication
@@ -73,7 +70,7 @@ class MqUnit:
 
     def get(self, queue: str) -> StoredMessage | None:
         with self._calling(queue):
-            got = self._connection.get(self._input(queue), MQGMO_SYNCPOINT)
+            got = self._connection.get(self._input(queue), m.MQGMO_SYNCPOINT)
             return None if got is None else self._stored(queue, got)
 
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
@@ -116,18 +113,18 @@ class MqUnit:
             with self._calling(queue):
                 self._connection.put1(queue, qmgr, md, body, _SYNCPOINT | context)
         except MqError as error:
-            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+            if error.reason == m.MQRC_SYNCPOINT_LIMIT_REACHED:
                 # Then commit only the commands before this one; if it is the first, only an administrator can help.
                 raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
             raise
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         with self._calling(queue):
-            handle = self._connection.queue(queue, MQOO_BROWSE)
+            handle = self._connection.queue(queue, m.MQOO_BROWSE)
         first = True
         while True:
             with self._calling(queue):
-                option = MQGMO_BROWSE_FIRST if first else MQGMO_BROWSE_NEXT
+                option = m.MQGMO_BROWSE_FIRST if first else m.MQGMO_BROWSE_NEXT
                 got = self._connection.get(handle, option)
             if got is None:
                 return
@@ -139,7 +136,7 @@ class MqUnit:
         if found is None:
             raise UnknownQueueError(queue)
         with self._calling(queue):
-            handle = self._connection.queue(queue, MQOO_INQUIRE)
+            handle = self._connection.queue(queue, m.MQOO_INQUIRE)
             depth = MQIA_CURRENT_Q_DEPTH
             return int(self._connection.inquire(handle, [depth])[depth])
 
@@ -236,7 +233,7 @@ class MqUnit:
         try:
             return inputs.take()
         except MqError as error:
-            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+            if error.reason == m.MQRC_SYNCPOINT_LIMIT_REACHED:
                 return None  # this unit of work is as large as it may be; the next one goes on
             raise
 
@@ -246,7 +243,7 @@ class MqUnit:
         return [] if self._inputs is None else [handle for _, handle in self._inputs[1].handles]
 
     def _input(self, queue: str) -> Any:
-        return self._connection.queue(queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
+        return self._connection.queue(queue, m.MQOO_INPUT_SHARED | m.MQOO_BROWSE)
 
     def _readable(self, queues: Sequence[str]) -> Iterator[tuple[str, Any]]:
         for queue in queues:
@@ -322,14 +319,14 @@ class MqWorkUnit(MqUnit):
         queues: AttributeCache,
         config: QueuesConfig,
         state: LiveState,
-        owed: UndeliveredBefore,
+        before: UndeliveredBefore,
         knowledge: EmbeddedUnitOfWork,
         end: Callable[[bool], None],
     ) -> None:
         super().__init__(connection, queues, config, state.number, end)
         self._state, self._knowledge = state, knowledge
         self._effects: list[Effect] = []
-        self.undelivered = UndeliveredOnQueue(connection, owed, self._calling, self._keep, self._is_temporary)
+        self.undelivered = UndeliveredOnQueue(connection, before, self._calling, self._keep, self._is_temporary)
 
     @property
     def counters(self) -> Counting:
@@ -409,14 +406,14 @@ class MqWorkUnit(MqUnit):
 
     def _put_record(self) -> None:
         queue = self._config.record_queue
-        handle = self._connection.queue(queue, MQOO_INPUT_EXCLUSIVE | MQOO_BROWSE)
-        while self._connection.get(handle, MQGMO_SYNCPOINT) is not None:
+        handle = self._connection.queue(queue, m.MQOO_INPUT_EXCLUSIVE | m.MQOO_BROWSE)
+        while self._connection.get(handle, m.MQGMO_SYNCPOINT) is not None:
             pass
         record = UnitRecord(self._state.store, self._state.applied + 1, tuple(self._effects))
         try:
             put_record(self._connection, queue, record)
         except MqError as error:
-            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+            if error.reason == m.MQRC_SYNCPOINT_LIMIT_REACHED:
                 raise UnitOfWorkFullError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
             raise
         self._state.follow(self._knowledge.database.connection, record.batch)
@@ -427,3 +424,57 @@ def put_record(connection: Connection, queue: str, record: UnitRecord) -> None:
     md = Mqmd(format=FORMAT, persistence=MQPER_PERSISTENT, priority=0).encode()
     for body in record.messages():
         connection.put1(queue, "", md, body, _SYNCPOINT)
+
+
+# Which of IBM MQ's reasons refuse one put, so that the dead-letter queue may take the message instead.
+
+# The put failed because of the queue or this message: the dead-letter queue may take the message instead.
+REFUSED: Final = {
+    2001: "it is an alias of an alias",
+    2005: "the message is too long for the buffer",
+    2010: "the message has an invalid length",
+    2013: "its Expiry is invalid",
+    2026: "its MQMD is invalid",
+    2027: "its ReplyToQ is missing",
+    2029: "its MsgType is invalid",
+    2030: "the message is longer than the queue's MAXMSGL",
+    2031: "the message is longer than the queue manager's MAXMSGL",
+    MQRC_NOT_AUTHORIZED: "not authorized to put there with the message's own context, which takes +setall",
+    2043: "it is not a queue to put to",
+    2047: "its Persistence is invalid",
+    2048: "the queue is temporary and the message persistent",
+    2050: "its Priority is invalid",
+    2051: "putting is inhibited",
+    2052: "it has been deleted",
+    2053: "it is full",
+    2056: "there is no space on disk for it",
+    2057: "its queue type is invalid",
+    2082: "it is an alias of a queue that does not exist",
+    MQRC_UNKNOWN_OBJECT_NAME: "there is no such queue",
+    2086: "there is no such queue manager",
+    2087: "there is no way to that queue manager",
+    2092: "its transmission queue is a queue of another kind",
+    2098: "the context of the message may not be set",
+    2115: "the queue's transmission queue is unknown",
+    2149: "the message is malformed",
+    2189: "its cluster cannot be resolved",
+    2192: "the storage for it is full",
+    2196: "the transmission queue of that queue manager is unknown",
+    2197: "the default transmission queue is unknown",
+    2198: "the default transmission queue is not local",
+    2199: "the default transmission queue is used otherwise",
+    2218: "the message is longer than the channel takes",
+    2269: "its cluster has no queue for it now",
+}
+
+
+_OF_THE_MESSAGE: Final = frozenset({2005, 2010, 2013, 2026, 2027, 2029, 2030, 2031, 2047, 2048, 2050, 2149})
+
+
+def refusal(queue: str, error: MqError) -> QueueError | None:
+    """What a put's *error* says of *queue*; None where it is no fault of queue or message."""
+    why = REFUSED.get(error.reason)
+    if why is None:
+        return None
+    kind = MessageRefusedError if error.reason in _OF_THE_MESSAGE else QueueError
+    return kind(error.reason, queue, why)

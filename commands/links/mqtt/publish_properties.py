@@ -14,7 +14,7 @@ from commands.links.engine.properties import Pairs
 from rfh2.bounded_cache import BoundedCache
 
 _Key = tuple[int | None, str | None, bool, Pairs]
-_KNOWN_ROOM: Final = 1 << 20
+_KNOWN_BYTES: Final = 1 << 20
 _ENTRY_BYTES: Final = 1_500
 
 
@@ -28,7 +28,7 @@ class _Packed(Properties):
         return cast(bytes, packed)
 
 
-_KNOWN: Final[BoundedCache[_Key, Properties]] = BoundedCache(_KNOWN_ROOM)
+_KNOWN: Final[BoundedCache[_Key, Properties]] = BoundedCache(_KNOWN_BYTES)
 
 
 def publish_properties(expiry_s: int | None, content_type: str | None, is_text: bool, user: Pairs) -> Properties:

@@ -20,13 +20,6 @@ from commands.mqsc.script import parse, syntax_error
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError, DecodeError
 from rfh2.pcf import Pcf
-from rfh2.pcf_admin_names import (
-    MQRCCF_CFH_CONTROL_ERROR,
-    MQRCCF_CFH_MSG_SEQ_NUMBER_ERR,
-    MQRCCF_CFIL_PARM_ID_ERROR,
-    MQRCCF_ENTITY_NAME_MISSING,
-    MQRCCF_TOO_MANY_FILTERS,
-)
 from rfh2.pcf_names import (
     MQCFC_LAST,
     MQCFT_COMMAND,
@@ -46,7 +39,7 @@ _REASONS: Final = {
     Cfin: (MQRCCF_CFIN_PARM_ID_ERROR, MQRCCF_CFIN_DUPLICATE_PARM),
     Cfst: (MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFST_DUPLICATE_PARM),
     Cfsl: (3033, 3066),
-    Cfil: (MQRCCF_CFIL_PARM_ID_ERROR, 3026),
+    Cfil: (c.MQRCCF_CFIL_PARM_ID_ERROR, 3026),
     Cfbs: (3256, 3254),
 }
 _FILTER_REASONS: Final = {Cfif: (3243, 3242), Cfsf: (3247, 3246), Cfbf: (3265, 3266)}
@@ -101,9 +94,9 @@ def read(pcf: Pcf, objects: Objects) -> Request:
     if pcf.type not in (MQCFT_COMMAND, MQCFT_COMMAND_XR):
         raise CommandError(MQRCCF_CFH_TYPE_ERROR, why=f"Type is {pcf.type}, not MQCFT_COMMAND")
     if pcf.msg_seq_number != 1:
-        raise CommandError(MQRCCF_CFH_MSG_SEQ_NUMBER_ERR, why=f"MsgSeqNumber is {pcf.msg_seq_number}, not 1")
+        raise CommandError(c.MQRCCF_CFH_MSG_SEQ_NUMBER_ERR, why=f"MsgSeqNumber is {pcf.msg_seq_number}, not 1")
     if pcf.control != MQCFC_LAST:
-        raise CommandError(MQRCCF_CFH_CONTROL_ERROR, why=f"Control is {pcf.control}, not MQCFC_LAST")
+        raise CommandError(c.MQRCCF_CFH_CONTROL_ERROR, why=f"Control is {pcf.control}, not MQCFC_LAST")
     if pcf.command == c.MQCMD_ESCAPE:
         return _escaped(pcf.parameters)
     about = COMMANDS.get(pcf.command)
@@ -208,7 +201,7 @@ class _Reader:
     def _select(self, parameter: Parameter) -> None:
         """The attributes that an Inquire command asks for, without those that the bridge does not keep."""
         if not isinstance(parameter, Cfil):
-            raise parameter_error(MQRCCF_CFIL_PARM_ID_ERROR, parameter.parameter, "it is not an MQCFIL")
+            raise parameter_error(c.MQRCCF_CFIL_PARM_ID_ERROR, parameter.parameter, "it is not an MQCFIL")
         known = {attribute.number: attribute.keyword for attribute in self._about.shown}
         for number in parameter.values:
             if number == c.MQIACF_ALL:
@@ -220,7 +213,7 @@ class _Reader:
                 self._keywords.setdefault(known[number], Keyword(known[number], None))
             elif not 0 < number < _BEYOND_SELECTORS:
                 tags = (("Selector", str(number)),)
-                raise CommandError(MQRCCF_CFIL_PARM_ID_ERROR, why=f"{number} is not a selector", tags=tags)
+                raise CommandError(c.MQRCCF_CFIL_PARM_ID_ERROR, why=f"{number} is not a selector", tags=tags)
             else:
                 self._passed_over.append(number)
 
@@ -231,7 +224,7 @@ class _Reader:
         if attribute is None:
             raise parameter_error(no_parameter, number, f"parameter {number} cannot be filtered on")
         if self._where is not None:
-            raise parameter_error(MQRCCF_TOO_MANY_FILTERS, number, "a command has one filter")
+            raise parameter_error(c.MQRCCF_TOO_MANY_FILTERS, number, "a command has one filter")
         operator = _OPERATORS.get(parameter.operator)
         if operator is None:
             raise parameter_error(no_operator, number, f"operator {parameter.operator} is not known")
@@ -260,7 +253,7 @@ class _Reader:
         commands: tuple[Command, ...] = (command,)
         if about.target == "AUTHREC" and about.verb != "DISPLAY":
             if not self._entities:
-                raise CommandError(MQRCCF_ENTITY_NAME_MISSING, why="neither PrincipalNames nor GroupNames is given")
+                raise CommandError(c.MQRCCF_ENTITY_NAME_MISSING, why="neither PrincipalNames nor GroupNames is given")
             commands = tuple(
                 replace(command, keywords=(*command.keywords, _keyword(word, name))) for word, name in self._entities
             )

@@ -18,23 +18,12 @@ from commands.mqsc.pcf.attributes import QUEUE_KIND
 from commands.mqsc.pcf.commands import PcfCommand, command_number
 from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
 from commands.mqsc.pcf.reading import Request
+from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
 from rfh2.pcf import Pcf
-from rfh2.pcf_admin_names import (
-    MQCACF_ESCAPE_TEXT,
-    MQCACF_Q_NAMES,
-    MQCACH_CHANNEL_NAMES,
-    MQCMD_ESCAPE,
-    MQET_MQSC,
-    MQIACF_ESCAPE_TYPE,
-    MQIACF_Q_TYPES,
-    MQIACF_SELECTOR,
-    MQIACH_CHANNEL_TYPES,
-    MQRCCF_ATTR_VALUE_ERROR,
-)
 from rfh2.pcf_names import (
     MQCFC_LAST,
     MQCFC_NOT_LAST,
@@ -53,11 +42,11 @@ _REASONS: Final = {
     "AMQ8151": 4002,  # MQRCCF_OBJECT_WRONG_TYPE
     "AMQ8405": MQRCCF_CFIN_PARM_ID_ERROR,
     "AMQ8411": 3095,  # MQRCCF_CFST_CONFLICTING_PARM
-    "AMQ8412": MQRCCF_ATTR_VALUE_ERROR,
+    "AMQ8412": c.MQRCCF_ATTR_VALUE_ERROR,
     "AMQ8413": 3011,  # MQRCCF_CFST_STRING_LENGTH_ERR
     "AMQ8421": MQRCCF_PARM_COUNT_TOO_SMALL,
     "AMQ8424": 4008,  # MQRCCF_OBJECT_NAME_ERROR
-    "AMQ8425": MQRCCF_ATTR_VALUE_ERROR,
+    "AMQ8425": c.MQRCCF_ATTR_VALUE_ERROR,
     "AMQ8554": 3068,  # MQRCCF_CFSL_COUNT_ERROR
     "AMQ8569": 3246,  # MQRCCF_CFSF_OPERATOR_ERROR
 }
@@ -73,14 +62,14 @@ class _Kinds(NamedTuple):
 
 
 _KINDS: Final = {
-    MQCACF_Q_NAMES: _Kinds(MQIACF_Q_TYPES, "TYPE", QUEUE_KIND, NAME_LENGTH),
-    MQCACH_CHANNEL_NAMES: _Kinds(MQIACH_CHANNEL_TYPES, "CHLTYPE", CHANNEL_KIND, 20),
+    c.MQCACF_Q_NAMES: _Kinds(c.MQIACF_Q_TYPES, "TYPE", QUEUE_KIND, NAME_LENGTH),
+    c.MQCACH_CHANNEL_NAMES: _Kinds(c.MQIACH_CHANNEL_TYPES, "CHLTYPE", CHANNEL_KIND, 20),
 }
 Row = Mapping[str, Shown]
 _Says = tuple[int, tuple[Parameter, ...]]
 """The Reason and the parameters of one response."""
 
-_ESCAPE_TYPE: Final = Cfin(MQIACF_ESCAPE_TYPE, MQET_MQSC)
+_ESCAPE_TYPE: Final = Cfin(c.MQIACF_ESCAPE_TYPE, c.MQET_MQSC)
 _MOST_MADE: Final = 4096
 
 
@@ -99,7 +88,7 @@ def failure(command: int, error: CommandError, order: ByteOrder) -> Iterator[Pcf
     if "ParmId" in told:
         parameters = (Cfin(MQIACF_PARAMETER_ID, int(told["ParmId"])),)
     elif "Selector" in told:
-        parameters = (Cfin(MQIACF_SELECTOR, int(told["Selector"])),)
+        parameters = (Cfin(c.MQIACF_SELECTOR, int(told["Selector"])),)
     says: list[_Says] = [(MQRCCF_COMMAND_FAILED, ())]
     if error.reason != MQRCCF_COMMAND_FAILED or parameters:
         says.insert(0, (error.reason, parameters))
@@ -124,13 +113,13 @@ def escaped(request: Request, answer: Answer, order: ByteOrder) -> Iterator[Pcf]
 
     Command is that of the PCF command which says the same, so that a program need not read the text.
     """
-    number = MQCMD_ESCAPE
+    number = c.MQCMD_ESCAPE
     for command in request.commands:
         with suppress(CommandError):
             number = command_number(command)
     texts = (replace(answer, objects=(row,)).lines for row in answer.objects) if answer.objects else [answer.lines]
     reason = MQRC_NONE if answer.ok else refused(answer, request.about).reason
-    says = ((reason, (_ESCAPE_TYPE, Cfst.of(MQCACF_ESCAPE_TEXT, "\n".join(lines), UTF8_CCSID))) for lines in texts)
+    says = ((reason, (_ESCAPE_TYPE, Cfst.of(c.MQCACF_ESCAPE_TEXT, "\n".join(lines), UTF8_CCSID))) for lines in texts)
     return _responses(number, MQCC_OK if answer.ok else MQCC_FAILED, says, order)
 
 

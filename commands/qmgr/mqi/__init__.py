@@ -2,7 +2,7 @@
 
 calls                   one connection's calls: MQOPEN, MQCLOSE, MQPUT, MQINQ, MQSET, MQCMIT, MQBACK
 getting                 MQGET: which message a program gets, and what of it
-groups, group_turns     messages that are put and got in the order of their groups
+groups     messages that are put and got in the order of their groups
 delay                   messages that are put now, to be there later
 subscriptions           its subscriptions: MQSUB, MQSUBRQ, MQCLOSE of both kinds
 subscription_requests   what these ask of the command processor, and its answers

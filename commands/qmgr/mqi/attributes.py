@@ -12,44 +12,6 @@ from commands.qmgr.mqi.handles import MARKED_US
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.inherited_ccsids import QMGR_CCSID
-from rfh2.mqi_constants import (
-    MQIA_MSG_DELIVERY_SEQUENCE,
-    MQIA_SHAREABILITY,
-    MQIA_TRIGGER_CONTROL,
-    MQRC_INHIBIT_VALUE_ERROR,
-    MQRC_SELECTOR_ERROR,
-    MQRC_SELECTOR_NOT_FOR_TYPE,
-)
-from rfh2.pcf_admin_names import (
-    MQCA_COMMAND_INPUT_Q_NAME,
-    MQCA_DEF_XMIT_Q_NAME,
-    MQCA_INITIATION_Q_NAME,
-    MQCA_PROCESS_NAME,
-    MQCA_Q_MGR_IDENTIFIER,
-    MQCA_REMOTE_Q_MGR_NAME,
-    MQCA_REMOTE_Q_NAME,
-    MQCA_TRIGGER_DATA,
-    MQCA_XMIT_Q_NAME,
-    MQIA_ADVANCED_CAPABILITY,
-    MQIA_CODED_CHAR_SET_ID,
-    MQIA_COMMAND_LEVEL,
-    MQIA_DEF_BIND,
-    MQIA_DEF_INPUT_OPEN_OPTION,
-    MQIA_DIST_LISTS,
-    MQIA_HARDEN_GET_BACKOUT,
-    MQIA_MAX_HANDLES,
-    MQIA_MAX_PRIORITY,
-    MQIA_MAX_UNCOMMITTED_MSGS,
-    MQIA_OPEN_INPUT_COUNT,
-    MQIA_OPEN_OUTPUT_COUNT,
-    MQIA_PLATFORM,
-    MQIA_RETENTION_INTERVAL,
-    MQIA_SCOPE,
-    MQIA_SYNCPOINT,
-    MQIA_TRIGGER_DEPTH,
-    MQIA_TRIGGER_MSG_PRIORITY,
-    MQIA_TRIGGER_TYPE,
-)
 from rfh2.pcf_names import MQCA_Q_MGR_NAME, MQCA_Q_NAME
 
 COMMAND_LEVEL: Final = 943
@@ -150,15 +112,15 @@ _NONE_FOR_QUEUES: Final = {
     m.MQCA_ALTERATION_TIME: _TIME,
 }
 _OF_QUEUE_MANAGER: Final[Mapping[int, Callable[[QueueManager], int]]] = {
-    MQIA_CODED_CHAR_SET_ID: lambda _: QMGR_CCSID,
-    MQIA_COMMAND_LEVEL: lambda _: COMMAND_LEVEL,
-    MQIA_PLATFORM: lambda _: _PLATFORM_UNIX,
-    MQIA_SYNCPOINT: lambda _: 1,
-    MQIA_DIST_LISTS: lambda _: 0,
-    MQIA_MAX_HANDLES: lambda _: 256,
-    MQIA_MAX_PRIORITY: lambda _: 9,
-    MQIA_MAX_UNCOMMITTED_MSGS: lambda _: 10_000,
-    MQIA_ADVANCED_CAPABILITY: lambda _: 0,
+    c.MQIA_CODED_CHAR_SET_ID: lambda _: QMGR_CCSID,
+    c.MQIA_COMMAND_LEVEL: lambda _: COMMAND_LEVEL,
+    c.MQIA_PLATFORM: lambda _: _PLATFORM_UNIX,
+    c.MQIA_SYNCPOINT: lambda _: 1,
+    c.MQIA_DIST_LISTS: lambda _: 0,
+    c.MQIA_MAX_HANDLES: lambda _: 256,
+    c.MQIA_MAX_PRIORITY: lambda _: 9,
+    c.MQIA_MAX_UNCOMMITTED_MSGS: lambda _: 10_000,
+    c.MQIA_ADVANCED_CAPABILITY: lambda _: 0,
     **dict.fromkeys(_OFF_FOR_QUEUE_MANAGERS, lambda _: 0),
     m.MQIA_MAX_PROPERTIES_LENGTH: lambda _: -1,
     m.MQIA_MSG_MARK_BROWSE_INTERVAL: lambda _: MARKED_US // 1000,
@@ -172,12 +134,12 @@ _TEXTS_OF_QUEUE_MANAGER: Final[Mapping[int, tuple[int, Callable[[QueueManager], 
     c.MQCA_CUSTOM: (128, lambda qmgr: qmgr.custom),
     c.MQCA_SSL_KEY_REPOSITORY: (256, lambda qmgr: qmgr.key_repository),
     c.MQCA_CERT_LABEL: (64, lambda qmgr: qmgr.certificate_label),
-    MQCA_COMMAND_INPUT_Q_NAME: (_NAME, lambda _: ADMIN_COMMAND_QUEUE),
+    c.MQCA_COMMAND_INPUT_Q_NAME: (_NAME, lambda _: ADMIN_COMMAND_QUEUE),
     c.MQCA_DEAD_LETTER_Q_NAME: (_NAME, lambda qmgr: qmgr.deadq),
     c.MQCA_Q_MGR_DESC: (_DESCRIPTION, lambda qmgr: qmgr.description),
     MQCA_Q_MGR_NAME: (_NAME, lambda qmgr: qmgr.name),
-    MQCA_DEF_XMIT_Q_NAME: (_NAME, lambda _: ""),
-    MQCA_Q_MGR_IDENTIFIER: (_NAME, lambda qmgr: identifier(qmgr.name)),
+    c.MQCA_DEF_XMIT_Q_NAME: (_NAME, lambda _: ""),
+    c.MQCA_Q_MGR_IDENTIFIER: (_NAME, lambda qmgr: identifier(qmgr.name)),
     c.MQCA_PARENT: (_NAME, lambda qmgr: qmgr.parent),
 }
 _OF_QUEUE: Final[Mapping[int, Callable[[QueueUse], int]]] = {
@@ -188,41 +150,41 @@ _OF_QUEUE: Final[Mapping[int, Callable[[QueueUse], int]]] = {
     c.MQIA_DEF_PUT_RESPONSE_TYPE: lambda use: PUT_RESPONSES[use.queue.def_put_response],
     m.MQIA_PROPERTY_CONTROL: lambda use: PROPERTIES[use.queue.properties],
     c.MQIA_CURRENT_Q_DEPTH: lambda use: use.depth,
-    MQIA_DEF_INPUT_OPEN_OPTION: lambda use: (
+    c.MQIA_DEF_INPUT_OPEN_OPTION: lambda use: (
         m.MQOO_INPUT_EXCLUSIVE if use.queue.exclusive_by_default else m.MQOO_INPUT_SHARED
     ),
     c.MQIA_DEF_PERSISTENCE: lambda use: int(use.queue.def_persistent),
     c.MQIA_DEF_PRIORITY: lambda use: use.queue.def_priority,
     c.MQIA_DEFINITION_TYPE: lambda use: _DEFINITION_TYPES[use.queue.definition_type],
-    MQIA_HARDEN_GET_BACKOUT: lambda _: 1,
+    c.MQIA_HARDEN_GET_BACKOUT: lambda _: 1,
     c.MQIA_INHIBIT_GET: lambda use: int(not use.queue.get_enabled),
     c.MQIA_INHIBIT_PUT: lambda use: int(not use.queue.put_enabled),
     c.MQIA_USAGE: lambda use: int(use.queue.transmission),
     c.MQIA_MAX_MSG_LENGTH: lambda use: use.queue.max_message_length,
     c.MQIA_MAX_Q_DEPTH: lambda use: use.queue.max_depth,
-    MQIA_MSG_DELIVERY_SEQUENCE: lambda use: int(use.queue.in_order_of == "FIFO"),
-    MQIA_OPEN_INPUT_COUNT: lambda use: use.inputs,
-    MQIA_OPEN_OUTPUT_COUNT: lambda use: use.outputs,
+    m.MQIA_MSG_DELIVERY_SEQUENCE: lambda use: int(use.queue.in_order_of == "FIFO"),
+    c.MQIA_OPEN_INPUT_COUNT: lambda use: use.inputs,
+    c.MQIA_OPEN_OUTPUT_COUNT: lambda use: use.outputs,
     c.MQIA_Q_TYPE: lambda _: c.MQQT_LOCAL,
-    MQIA_RETENTION_INTERVAL: lambda _: 999_999_999,
-    MQIA_TRIGGER_CONTROL: lambda use: int(use.queue.triggered),
-    MQIA_TRIGGER_MSG_PRIORITY: lambda use: use.queue.trigger_priority,
-    MQIA_TRIGGER_TYPE: lambda use: _TRIGGER_TYPES.index(use.queue.trigger_type),
-    MQIA_TRIGGER_DEPTH: lambda use: use.queue.trigger_depth,
-    MQIA_DEF_BIND: lambda _: 0,
-    MQIA_SCOPE: lambda _: 1,
+    c.MQIA_RETENTION_INTERVAL: lambda _: 999_999_999,
+    m.MQIA_TRIGGER_CONTROL: lambda use: int(use.queue.triggered),
+    c.MQIA_TRIGGER_MSG_PRIORITY: lambda use: use.queue.trigger_priority,
+    c.MQIA_TRIGGER_TYPE: lambda use: _TRIGGER_TYPES.index(use.queue.trigger_type),
+    c.MQIA_TRIGGER_DEPTH: lambda use: use.queue.trigger_depth,
+    c.MQIA_DEF_BIND: lambda _: 0,
+    c.MQIA_SCOPE: lambda _: 1,
     c.MQIA_BACKOUT_THRESHOLD: lambda use: use.queue.backout_threshold,
-    MQIA_SHAREABILITY: lambda use: int(use.queue.shareable),
-    MQIA_DIST_LISTS: lambda _: 0,
+    m.MQIA_SHAREABILITY: lambda use: int(use.queue.shareable),
+    c.MQIA_DIST_LISTS: lambda _: 0,
 }
 _TEXTS_OF_QUEUE: Final[Mapping[int, tuple[int, Callable[[QueueUse], str]]]] = {
     **{each: (length, lambda _: "") for each, length in _NONE_FOR_QUEUES.items()},
     MQCA_Q_NAME: (_NAME, lambda use: use.queue.name),
     c.MQCA_Q_DESC: (_DESCRIPTION, lambda use: use.queue.description),
     c.MQCA_BACKOUT_REQ_Q_NAME: (_NAME, lambda use: use.queue.backout_queue),
-    MQCA_INITIATION_Q_NAME: (_NAME, lambda use: use.queue.initiation_queue),
-    MQCA_PROCESS_NAME: (_NAME, lambda use: use.queue.process),
-    MQCA_TRIGGER_DATA: (64, lambda use: use.queue.trigger_data),
+    c.MQCA_INITIATION_Q_NAME: (_NAME, lambda use: use.queue.initiation_queue),
+    c.MQCA_PROCESS_NAME: (_NAME, lambda use: use.queue.process),
+    c.MQCA_TRIGGER_DATA: (64, lambda use: use.queue.trigger_data),
     c.MQCA_CLUSTER_NAME: (_NAME, lambda _: ""),
     c.MQCA_CREATION_DATE: (_DATE, lambda _: ""),
     c.MQCA_CREATION_TIME: (_TIME, lambda _: ""),
@@ -230,7 +192,7 @@ _TEXTS_OF_QUEUE: Final[Mapping[int, tuple[int, Callable[[QueueUse], str]]]] = {
 
 # Of queues of other kinds: blank for a local one, with a warning.
 _OF_OTHER_QUEUES: Final = frozenset(
-    {c.MQCA_BASE_OBJECT_NAME, MQCA_REMOTE_Q_MGR_NAME, MQCA_REMOTE_Q_NAME, MQCA_XMIT_Q_NAME}
+    {c.MQCA_BASE_OBJECT_NAME, c.MQCA_REMOTE_Q_MGR_NAME, c.MQCA_REMOTE_Q_NAME, c.MQCA_XMIT_Q_NAME}
 )
 
 
@@ -261,7 +223,7 @@ def changed_queue(queue: LocalQueue, values: Iterable[tuple[int, int]]) -> Local
     for selector, value in values:
         settable = _SETTABLE.get(selector)
         if settable is None:
-            raise MqiError(MQRC_SELECTOR_ERROR, f"selector {selector} cannot be set")
+            raise MqiError(m.MQRC_SELECTOR_ERROR, f"selector {selector} cannot be set")
         allowed, reason, made = settable
         if value not in allowed:
             raise MqiError(reason, f"selector {selector} cannot be {value}")
@@ -272,24 +234,24 @@ def changed_queue(queue: LocalQueue, values: Iterable[tuple[int, int]]) -> Local
 
 
 _SETTABLE: Final[Mapping[int, tuple[range, int, Callable[[LocalQueue, int], LocalQueue]]]] = {
-    c.MQIA_INHIBIT_GET: (range(2), MQRC_INHIBIT_VALUE_ERROR, lambda q, value: replace(q, get_enabled=not value)),
-    c.MQIA_INHIBIT_PUT: (range(2), MQRC_INHIBIT_VALUE_ERROR, lambda q, value: replace(q, put_enabled=not value)),
-    MQIA_TRIGGER_CONTROL: (
+    c.MQIA_INHIBIT_GET: (range(2), m.MQRC_INHIBIT_VALUE_ERROR, lambda q, value: replace(q, get_enabled=not value)),
+    c.MQIA_INHIBIT_PUT: (range(2), m.MQRC_INHIBIT_VALUE_ERROR, lambda q, value: replace(q, put_enabled=not value)),
+    m.MQIA_TRIGGER_CONTROL: (
         range(2),
         m.MQRC_TRIGGER_CONTROL_ERROR,
         lambda q, value: replace(q, triggered=bool(value)),
     ),
-    MQIA_TRIGGER_DEPTH: (
+    c.MQIA_TRIGGER_DEPTH: (
         range(1, MAX_INTEGER + 1),
         m.MQRC_TRIGGER_DEPTH_ERROR,
         lambda q, value: replace(q, trigger_depth=value),
     ),
-    MQIA_TRIGGER_MSG_PRIORITY: (
+    c.MQIA_TRIGGER_MSG_PRIORITY: (
         range(10),
         m.MQRC_TRIGGER_MSG_PRIORITY_ERR,
         lambda q, value: replace(q, trigger_priority=value),
     ),
-    MQIA_TRIGGER_TYPE: (
+    c.MQIA_TRIGGER_TYPE: (
         range(len(_TRIGGER_TYPES)),
         m.MQRC_TRIGGER_TYPE_ERROR,
         lambda q, value: replace(q, trigger_type=_TRIGGER_TYPES[value]),
@@ -314,7 +276,7 @@ def _values(
             characters.append((length, value(of)))
         elif selector in _OF_OTHER_QUEUES and numbers is _OF_QUEUE:
             characters.append((_NAME, ""))
-            reason = MQRC_SELECTOR_NOT_FOR_TYPE
+            reason = m.MQRC_SELECTOR_NOT_FOR_TYPE
         else:
-            raise MqiError(MQRC_SELECTOR_ERROR, f"selector {selector} is not one of this object")
+            raise MqiError(m.MQRC_SELECTOR_ERROR, f"selector {selector} is not one of this object")
     return integers, characters, reason

@@ -26,27 +26,15 @@ from commands.broker.authority import Action, GroupsOf, RecordedAuthority, no_gr
 from commands.broker.objects import Objects
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from rfh2 import mqi_constants as m
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED
-from rfh2.mqi_constants import (
-    MQOO_ALTERNATE_USER_AUTHORITY,
-    MQOO_ANY_INPUT,
-    MQOO_BROWSE,
-    MQOO_INQUIRE,
-    MQOO_OUTPUT,
-    MQOO_PASS_ALL_CONTEXT,
-    MQOO_PASS_IDENTITY_CONTEXT,
-    MQOO_SET,
-    MQOO_SET_ALL_CONTEXT,
-    MQOO_SET_IDENTITY_CONTEXT,
-    MQRC_PUBSUB_INHIBITED,
-)
 from streams.topic_objects import TopicObjects
 
 
 def check_enabled(objects: Objects) -> None:
     """Raises MqiError 2531 where the queue manager takes no publications and no subscriptions."""
     if objects.qmgr.psmode == "DISABLED":
-        raise MqiError(MQRC_PUBSUB_INHIBITED, "PSMODE is DISABLED")
+        raise MqiError(m.MQRC_PUBSUB_INHIBITED, "PSMODE is DISABLED")
 
 
 class TopicDefinitions:
@@ -93,15 +81,15 @@ class TopicDefinitions:
 
 
 _OF_OPTION: Final = (
-    (MQOO_ANY_INPUT, "GET"),
-    (MQOO_BROWSE, "BROWSE"),
-    (MQOO_OUTPUT, "PUT"),
-    (MQOO_INQUIRE, "INQ"),
-    (MQOO_SET, "SET"),
-    (MQOO_PASS_IDENTITY_CONTEXT, "PASSID"),
-    (MQOO_PASS_ALL_CONTEXT, "PASSALL"),
-    (MQOO_SET_IDENTITY_CONTEXT, "SETID"),
-    (MQOO_SET_ALL_CONTEXT, "SETALL"),
+    (m.MQOO_ANY_INPUT, "GET"),
+    (m.MQOO_BROWSE, "BROWSE"),
+    (m.MQOO_OUTPUT, "PUT"),
+    (m.MQOO_INQUIRE, "INQ"),
+    (m.MQOO_SET, "SET"),
+    (m.MQOO_PASS_IDENTITY_CONTEXT, "PASSID"),
+    (m.MQOO_PASS_ALL_CONTEXT, "PASSALL"),
+    (m.MQOO_SET_IDENTITY_CONTEXT, "SETID"),
+    (m.MQOO_SET_ALL_CONTEXT, "SETALL"),
 )
 _OF_QMGR_TOO: Final = frozenset({"SETID", "SETALL"})
 _CONNECTS: Final = ("CONNECT",)
@@ -122,7 +110,7 @@ class OpenAuthority:
 
     def acting_user(self, unit: EmbeddedUnitOfWork, options: int, alternate: str) -> str:
         """Whose authorities count: the user's, or with MQOO_ALTERNATE_USER_AUTHORITY those of *alternate*."""
-        if not options & MQOO_ALTERNATE_USER_AUTHORITY:
+        if not options & m.MQOO_ALTERNATE_USER_AUTHORITY:
             return self._user
         self._check_queue_manager(unit, self._user, ("ALTUSR",))
         return alternate.lower()  # as users who connect are
@@ -133,7 +121,7 @@ class OpenAuthority:
 
     def topic(self, unit: EmbeddedUnitOfWork, topic: str, options: int, user: str) -> None:
         """Whether *user* may publish at *topic*, where that is what *options* ask for."""
-        if options & MQOO_OUTPUT:
+        if options & m.MQOO_OUTPUT:
             if not self._definitions.authority(unit).may_use_topic(user, Action.PUBLISH, topic):
                 raise _refused(user, "PUB", f"at '{topic}'")
             self._check_queue_manager(unit, user, _OF_QMGR_TOO.intersection(_asked(options)))
@@ -168,7 +156,9 @@ class OpenAuthority:
     @staticmethod
     def _is_known(unit: EmbeddedUnitOfWork, name: str, options: int) -> bool:
         """Whether *name*, no local queue, is an alias, or will be a queue when it is opened."""
-        return unit.topic_behind(name) is not None or (bool(options & MQOO_OUTPUT) and not unit.queue_manager().strict)
+        return unit.topic_behind(name) is not None or (
+            bool(options & m.MQOO_OUTPUT) and not unit.queue_manager().strict
+        )
 
     def _check_queue(
         self, unit: EmbeddedUnitOfWork, user: str, name: str, asked: Iterable[str], owner: str = ""

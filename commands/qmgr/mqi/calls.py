@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.state import to_microseconds
-from commands.broker.transmission import transmitted
+from commands.broker.times import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.headers.put_to_topic import publish_command
 from commands.model import TopicPut
@@ -24,7 +23,7 @@ from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_que
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import OF_CONTEXT, as_put, put_descriptor, require_context
 from commands.qmgr.mqi.delay import delay_of, delayed
-from commands.qmgr.mqi.getting import NO_ID, GetOptions, Getting, Got
+from commands.qmgr.mqi.getting import NO_ID, Ahead, GetOptions, Getting, Got, size_of
 from commands.qmgr.mqi.groups import Current, numbered
 from commands.qmgr.mqi.handles import (
     AsyncPuts,
@@ -32,75 +31,26 @@ from commands.qmgr.mqi.handles import (
     Defaults,
     Handle,
     Handles,
+    Target,
     defaults_of,
     input_options,
 )
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.transactions import Transactions, XaCall
-from commands.qmgr.sending import confirm_arrival
+from commands.qmgr.sending import confirm_arrival, transmitted
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
+from rfh2 import mqi_constants as m
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError
-from rfh2.mqi_constants import (
-    MQCC_WARNING,
-    MQCO_DELETE,
-    MQCO_DELETE_PURGE,
-    MQCO_REMOVE_SUB,
-    MQGMO_ANY_BROWSE,
-    MQOO_ALTERNATE_USER_AUTHORITY,
-    MQOO_ANY_INPUT,
-    MQOO_BROWSE,
-    MQOO_INQUIRE,
-    MQOO_OUTPUT,
-    MQOO_SAVE_ALL_CONTEXT,
-    MQOO_SET,
-    MQPMO_LOGICAL_ORDER,
-    MQPMO_NO_CONTEXT,
-    MQPMO_NOT_OWN_SUBS,
-    MQPMO_PASS_ALL_CONTEXT,
-    MQPMO_PASS_IDENTITY_CONTEXT,
-    MQPMO_RETAIN,
-    MQPMO_SCOPE_QMGR,
-    MQPMO_SUPPRESS_REPLYTO,
-    MQPMO_SYNCPOINT,
-    MQRC_CONTEXT_HANDLE_ERROR,
-    MQRC_CONTEXT_NOT_AVAILABLE,
-    MQRC_ENVIRONMENT_ERROR,
-    MQRC_INCOMPLETE_GROUP,
-    MQRC_NOT_OPEN_FOR_INQUIRE,
-    MQRC_NOT_OPEN_FOR_OUTPUT,
-    MQRC_NOT_OPEN_FOR_SET,
-    MQRC_OBJECT_TYPE_ERROR,
-    MQRC_OPTIONS_ERROR,
-    MQRC_PMO_ERROR,
-    MQRC_SELECTOR_SYNTAX_ERROR,
-    MQRC_TOPIC_STRING_ERROR,
-    MQRO_COA,
-)
 from rfh2.mqmd import Mqmd, RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
-from streams.operations import HIGHEST_PUB_LEVEL
 from streams.selectors import Selector, compile_selector
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What is opened: as MQOD says. topic: ObjectString. selector: SelectionString, which messages a get gives.
-
-    alternate_user: whose authorities count, where the options ask for that.
-    """
-
-    object_type: int = MQOT_Q
-    name: str = ""
-    qmgr: str = ""
-    topic: str = ""
-    selector: str = ""
-    alternate_user: str = ""
+from streams.subscriptions import HIGHEST_PUB_LEVEL
 
 
 class PutFields(NamedTuple):
@@ -139,18 +89,18 @@ class Program:
 
     def _opened(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> Handle:
         if target.object_type == MQOT_Q_MGR:
-            if options & ~(MQOO_INQUIRE | 0x2000 | 0x4000):
-                raise MqiError(MQRC_OPTIONS_ERROR, "a queue manager can be opened for inquiry only")
+            if options & ~(m.MQOO_INQUIRE | 0x2000 | 0x4000):
+                raise MqiError(m.MQRC_OPTIONS_ERROR, "a queue manager can be opened for inquiry only")
             with unit_of_work() as unit:
                 self._may.queue_manager(unit, options, self.application.user)
             return Handle(MQOT_Q_MGR, self._connected.qmgr, options)
         if target.object_type == MQOT_TOPIC:
-            if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
-                raise MqiError(MQRC_OPTIONS_ERROR, "a topic can be opened for output only")
+            if options & (m.MQOO_ANY_INPUT | m.MQOO_BROWSE):
+                raise MqiError(m.MQRC_OPTIONS_ERROR, "a topic can be opened for output only")
             with unit_of_work() as unit:
                 return self._of_topic(unit, target, options)
         if target.object_type != MQOT_Q:
-            raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
+            raise MqiError(m.MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
         if target.qmgr not in ("", self._connected.qmgr):
             with unit_of_work() as unit:
                 return self._remote(unit, target, options)
@@ -180,12 +130,14 @@ class Program:
         self._may.queue(unit, name, options, user)
         topic = unit.topic_behind(name)
         if topic is not None:
-            if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
-                raise MqiError(MQRC_OPTIONS_ERROR, f"{name} is an alias of a topic, and can be opened for output only")
+            if options & (m.MQOO_ANY_INPUT | m.MQOO_BROWSE):
+                raise MqiError(
+                    m.MQRC_OPTIONS_ERROR, f"{name} is an alias of a topic, and can be opened for output only"
+                )
             if topic:
                 self._may.topic(unit, topic, options, user)
             return Handle(MQOT_Q, name, options, topic=topic, defaults=self._of_topic_string(unit, topic, name))
-        found = unit.ensure_queue(name) if options & MQOO_OUTPUT else unit.find_queue(name)
+        found = unit.ensure_queue(name) if options & m.MQOO_OUTPUT else unit.find_queue(name)
         if found is None:
             raise UnknownQueueError(name)
         alias = unit.look_up(name) if name != found.name else None
@@ -204,8 +156,8 @@ class Program:
 
     def _remote(self, unit: EmbeddedUnitOfWork, target: Target, options: int) -> Handle:
         """A queue of another queue manager, behind the transmission queue of that name."""
-        if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE | MQOO_SET):
-            raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
+        if options & (m.MQOO_ANY_INPUT | m.MQOO_BROWSE | m.MQOO_INQUIRE | m.MQOO_SET):
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
         found = unit.find_queue(target.qmgr)
         if found is None or not found.transmission:
             raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
@@ -218,7 +170,7 @@ class Program:
         prefix = unit.topic_string_of(target.name) if target.name else ""
         whole = f"{prefix}/{target.topic}" if prefix and target.topic else prefix or target.topic
         if not whole:
-            raise MqiError(MQRC_TOPIC_STRING_ERROR, "neither a topic object nor a topic string is given")
+            raise MqiError(m.MQRC_TOPIC_STRING_ERROR, "neither a topic object nor a topic string is given")
         return whole
 
     def handle(self, number: int) -> Handle:
@@ -235,7 +187,7 @@ class Program:
         handle = self.handle(number)
         if handle.made is not None:
             self._connected.connection.close(handle.made, _close_option(options))
-        if handle.subscription is not None and options & MQCO_REMOVE_SUB:
+        if handle.subscription is not None and options & m.MQCO_REMOVE_SUB:
             self.subscriber.removed(number)
         self._forget(number)
 
@@ -251,7 +203,7 @@ class Program:
             with suppress(QueueError):  # it may have been deleted by other means
                 handle.managed.release()
         if handle.groups.putting.group_id:
-            raise MqiError(MQRC_INCOMPLETE_GROUP, f"a group on {handle.name} has no last message", MQCC_WARNING)
+            raise MqiError(m.MQRC_INCOMPLETE_GROUP, f"a group on {handle.name} has no last message", m.MQCC_WARNING)
 
     def disconnect(self, unit_of_work: Begin, commit: bool) -> tuple[bool, list[str]]:
         """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
@@ -293,7 +245,7 @@ class Program:
         deferred: the message stays hidden until the connection ends, or ``activate`` is called for it.
         """
         handle = self.handle(number)
-        handle.requires(MQOO_OUTPUT, MQRC_NOT_OPEN_FOR_OUTPUT)
+        handle.requires(m.MQOO_OUTPUT, m.MQRC_NOT_OPEN_FOR_OUTPUT)
         return self._put(unit, handle, mqmd, options, body, fields, deferred)
 
     def activate(self, unit: EmbeddedUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
@@ -310,9 +262,9 @@ class Program:
         fields: PutFields = NO_FIELDS,
     ) -> bytes:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
-        if options & MQPMO_LOGICAL_ORDER:
-            raise MqiError(MQRC_OPTIONS_ERROR, "MQPUT1 puts no more than one message of a group")
-        opened = MQOO_OUTPUT | options & (OF_CONTEXT | MQOO_ALTERNATE_USER_AUTHORITY)
+        if options & m.MQPMO_LOGICAL_ORDER:
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "MQPUT1 puts no more than one message of a group")
+        opened = m.MQOO_OUTPUT | options & (OF_CONTEXT | m.MQOO_ALTERNATE_USER_AUTHORITY)
         if target.object_type == MQOT_TOPIC:
             handle = self._of_topic(unit, target, opened)
         elif target.qmgr not in ("", self._connected.qmgr):
@@ -338,9 +290,9 @@ class Program:
         passed = self._passed(options, fields.context)
         md = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
         putting: Current | None = None
-        if options & MQPMO_LOGICAL_ORDER:
+        if options & m.MQPMO_LOGICAL_ORDER:
             putting = replace(handle.groups.putting)
-            md = putting.put(Mqmd.decode(md), bool(options & MQPMO_SYNCPOINT), self._connected.new_id()).encode()
+            md = putting.put(Mqmd.decode(md), bool(options & m.MQPMO_SYNCPOINT), self._connected.new_id()).encode()
         elif mqmd.msg_flags:
             md = numbered(Mqmd.decode(md), self._connected.new_id()).encode()
         queue, delay_ms = handle.queue, delay_of(mqmd, body)
@@ -348,7 +300,7 @@ class Program:
         described = md
         if handle.topic:
             queue = DEFAULT_STREAM
-            retain, local = bool(options & MQPMO_RETAIN), bool(options & MQPMO_SCOPE_QMGR)
+            retain, local = bool(options & m.MQPMO_RETAIN), bool(options & m.MQPMO_SCOPE_QMGR)
             put = self._topic_put(options, fields.level)
             command, body = publish_command(handle.topic, Mqmd.decode(md), body, retain, local, put)
             described = command.encode()
@@ -359,24 +311,26 @@ class Program:
             sent = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, md, body))
             described, body = sent.md, sent.body
         application = self.application.name
-        if options & MQPMO_NO_CONTEXT and not handle.topic:
+        if options & m.MQPMO_NO_CONTEXT and not handle.topic:
             user, application = None, ""  # nobody is named; who publishes is known all the same
         if delay_ms:
             queue, described, body = self._delayed(unit, queue, described, body, delay_ms)
         seq = unit.put(queue, described, body, user=user, application=application)
         if putting is not None:
-            handle.groups.changing(bool(options & MQPMO_SYNCPOINT))
+            handle.groups.changing(bool(options & m.MQPMO_SYNCPOINT))
             handle.groups.putting = putting
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
-        elif options & MQPMO_SYNCPOINT:
+        elif options & m.MQPMO_SYNCPOINT:
             unit.uncommitted.put(row[QUEUE], seq, self.transactions.owner(unit))
             self.transactions.worked()
-        if mqmd.report & MQRO_COA and not (handle.qmgr or delay_ms or deferred):
+        if mqmd.report & m.MQRO_COA and not (handle.qmgr or delay_ms or deferred):
             confirmed = confirm_arrival(unit, seq, self._connected.clock())
-            self._connected.sent(unit, confirmed, self.transactions.owner(unit) if options & MQPMO_SYNCPOINT else None)
+            self._connected.sent(
+                unit, confirmed, self.transactions.owner(unit) if options & m.MQPMO_SYNCPOINT else None
+            )
         self.puts += 1
         return as_put(md, row[MD])
 
@@ -398,28 +352,28 @@ class Program:
 
     def _passed(self, options: int, number: int) -> bytes | None:
         """The descriptor whose context is passed on; None where none is. Raises MqiError 2097, 2098."""
-        if not options & (MQPMO_PASS_IDENTITY_CONTEXT | MQPMO_PASS_ALL_CONTEXT):
+        if not options & (m.MQPMO_PASS_IDENTITY_CONTEXT | m.MQPMO_PASS_ALL_CONTEXT):
             return None
         try:
             source = self.handle(number)
         except MqiError as error:
-            raise MqiError(MQRC_CONTEXT_HANDLE_ERROR, f"MQPMO Context: {error.why}") from error
-        if not source.options & MQOO_SAVE_ALL_CONTEXT:
-            raise MqiError(MQRC_CONTEXT_HANDLE_ERROR, f"{source.name} is not open with MQOO_SAVE_ALL_CONTEXT")
+            raise MqiError(m.MQRC_CONTEXT_HANDLE_ERROR, f"MQPMO Context: {error.why}") from error
+        if not source.options & m.MQOO_SAVE_ALL_CONTEXT:
+            raise MqiError(m.MQRC_CONTEXT_HANDLE_ERROR, f"{source.name} is not open with MQOO_SAVE_ALL_CONTEXT")
         if source.passed is None:
-            raise MqiError(MQRC_CONTEXT_NOT_AVAILABLE, f"nothing was got from {source.name} that has a context")
+            raise MqiError(m.MQRC_CONTEXT_NOT_AVAILABLE, f"nothing was got from {source.name} that has a context")
         return source.passed
 
     def _topic_put(self, options: int, level: int) -> TopicPut:
         """What no command says of a publication. Raises MqiError 2173."""
         if not 0 <= level <= HIGHEST_PUB_LEVEL:
-            raise MqiError(MQRC_PMO_ERROR, f"PubLevel is {level}, not 0 to 9")
+            raise MqiError(m.MQRC_PMO_ERROR, f"PubLevel is {level}, not 0 to 9")
         opened = (self._handles[number].subscription for number in self._handles)
         own = sorted(each.sub_id.hex().upper() for each in opened if each is not None)
         return TopicPut(
             level=level,
-            suppress_reply_to=bool(options & MQPMO_SUPPRESS_REPLYTO),
-            own_subs=tuple(own) if options & MQPMO_NOT_OWN_SUBS else (),
+            suppress_reply_to=bool(options & m.MQPMO_SUPPRESS_REPLYTO),
+            own_subs=tuple(own) if options & m.MQPMO_NOT_OWN_SUBS else (),
         )
 
     def chooses(self, number: int, asked: GetOptions) -> bool:
@@ -438,9 +392,17 @@ class Program:
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
         if in_syncpoint:
             self.transactions.worked()
-        if got.seq and not asked.options & MQGMO_ANY_BROWSE:
+        if got.seq and not asked.options & m.MQGMO_ANY_BROWSE:
             self.gets += 1
         return got
+
+    def get_ahead(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions, got: Got, ahead: Ahead) -> None:
+        """Get what a program that reads ahead has room for beside the message that it *got*."""
+        left = ahead.room() - size_of(got)
+        while left > 0 and self._getting.is_next_volatile(unit, self.handle(number), asked, left):
+            more = self.get(unit, number, asked)
+            ahead.messages.append(more)
+            left -= size_of(more)
 
     # Units of work
 
@@ -455,7 +417,7 @@ class Program:
         A unit of work that cannot be committed is backed out. One that *unit* does not keep goes on: ``stay``.
         """
         if self.transactions.current is not None:
-            raise MqiError(MQRC_ENVIRONMENT_ERROR, "the unit of work is a global transaction's")
+            raise MqiError(m.MQRC_ENVIRONMENT_ERROR, "the unit of work is a global transaction's")
         if not self.transactions.in_syncpoint:
             return True, []
         is_done, came = self.transactions.leave(unit, commit)
@@ -472,7 +434,7 @@ class Program:
     def inquire(self, unit: EmbeddedUnitOfWork, number: int, selectors: list[int]) -> Values:
         """MQINQ: integers, and characters with their lengths. Raises MqiError 2038, 2067, QueueError, StoreError."""
         handle = self.handle(number)
-        handle.requires(MQOO_INQUIRE, MQRC_NOT_OPEN_FOR_INQUIRE)
+        handle.requires(m.MQOO_INQUIRE, m.MQRC_NOT_OPEN_FOR_INQUIRE)
         if handle.object_type == MQOT_Q_MGR:
             return of_queue_manager(unit.queue_manager(), selectors)
         queue = unit.find_queue(handle.queue)
@@ -485,7 +447,7 @@ class Program:
     def set(self, unit: EmbeddedUnitOfWork, number: int, values: Iterable[tuple[int, int]]) -> None:
         """MQSET of a local queue: selectors and values. Raises MqiError 2040, 2067, 2020, QueueError, StoreError."""
         handle = self.handle(number)
-        handle.requires(MQOO_SET, MQRC_NOT_OPEN_FOR_SET)
+        handle.requires(m.MQOO_SET, m.MQRC_NOT_OPEN_FOR_SET)
         queue = unit.find_queue(handle.queue)
         if queue is None:
             raise UnknownQueueError(handle.queue or handle.name)
@@ -498,10 +460,10 @@ def _selector(text: str) -> Selector:
     try:
         return compile_selector(text)
     except CommandError as error:
-        raise MqiError(MQRC_SELECTOR_SYNTAX_ERROR, str(error)) from error
+        raise MqiError(m.MQRC_SELECTOR_SYNTAX_ERROR, str(error)) from error
 
 
 def _close_option(options: int) -> Close:
-    if options & MQCO_DELETE_PURGE:
+    if options & m.MQCO_DELETE_PURGE:
         return Close.PURGE
-    return Close.DELETE if options & MQCO_DELETE else Close.NONE
+    return Close.DELETE if options & m.MQCO_DELETE else Close.NONE

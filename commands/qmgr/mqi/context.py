@@ -11,25 +11,9 @@ from functools import lru_cache
 from typing import Final
 
 from commands.qmgr.mqi.refusals import MqiError
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import ByteOrder
 from rfh2.layouts import MQMD1
-from rfh2.mqi_constants import (
-    MQOO_PASS_ALL_CONTEXT,
-    MQOO_PASS_IDENTITY_CONTEXT,
-    MQOO_SET_ALL_CONTEXT,
-    MQOO_SET_IDENTITY_CONTEXT,
-    MQPMO_NEW_CORREL_ID,
-    MQPMO_NEW_MSG_ID,
-    MQPMO_NO_CONTEXT,
-    MQPMO_PASS_ALL_CONTEXT,
-    MQPMO_PASS_IDENTITY_CONTEXT,
-    MQPMO_SET_ALL_CONTEXT,
-    MQPMO_SET_IDENTITY_CONTEXT,
-    MQRC_NOT_OPEN_FOR_PASS_ALL,
-    MQRC_NOT_OPEN_FOR_PASS_IDENT,
-    MQRC_NOT_OPEN_FOR_SET_ALL,
-    MQRC_NOT_OPEN_FOR_SET_IDENT,
-)
 from rfh2.mqmd import Mqmd, RawMqmd, in_form
 
 _AT: Final = MQMD1.slices()
@@ -39,15 +23,15 @@ _IDENTITY: Final = slice(_USER.start, _AT["ApplIdentityData"].stop)
 _ORIGIN: Final = slice(_IDENTITY.stop, _AT["ApplOriginData"].stop)
 _PUT: Final = slice(_ORIGIN.start, _AT["PutTime"].stop)
 OF_CONTEXT: Final = (
-    MQOO_PASS_IDENTITY_CONTEXT | MQOO_PASS_ALL_CONTEXT | MQOO_SET_IDENTITY_CONTEXT | MQOO_SET_ALL_CONTEXT
+    m.MQOO_PASS_IDENTITY_CONTEXT | m.MQOO_PASS_ALL_CONTEXT | m.MQOO_SET_IDENTITY_CONTEXT | m.MQOO_SET_ALL_CONTEXT
 )
 """Options of MQOPEN, and of MQPUT1, for which they are the same bits."""
 # Of each option of MQPUT, those of MQOPEN that allow it: IBM's implications among them.
 _ALLOWED_BY: Final = (
-    (MQPMO_PASS_IDENTITY_CONTEXT, OF_CONTEXT, MQRC_NOT_OPEN_FOR_PASS_IDENT),
-    (MQPMO_PASS_ALL_CONTEXT, MQOO_PASS_ALL_CONTEXT | MQOO_SET_ALL_CONTEXT, MQRC_NOT_OPEN_FOR_PASS_ALL),
-    (MQPMO_SET_IDENTITY_CONTEXT, MQOO_SET_IDENTITY_CONTEXT | MQOO_SET_ALL_CONTEXT, MQRC_NOT_OPEN_FOR_SET_IDENT),
-    (MQPMO_SET_ALL_CONTEXT, MQOO_SET_ALL_CONTEXT, MQRC_NOT_OPEN_FOR_SET_ALL),
+    (m.MQPMO_PASS_IDENTITY_CONTEXT, OF_CONTEXT, m.MQRC_NOT_OPEN_FOR_PASS_IDENT),
+    (m.MQPMO_PASS_ALL_CONTEXT, m.MQOO_PASS_ALL_CONTEXT | m.MQOO_SET_ALL_CONTEXT, m.MQRC_NOT_OPEN_FOR_PASS_ALL),
+    (m.MQPMO_SET_IDENTITY_CONTEXT, m.MQOO_SET_IDENTITY_CONTEXT | m.MQOO_SET_ALL_CONTEXT, m.MQRC_NOT_OPEN_FOR_SET_IDENT),
+    (m.MQPMO_SET_ALL_CONTEXT, m.MQOO_SET_ALL_CONTEXT, m.MQRC_NOT_OPEN_FOR_SET_ALL),
 )
 
 
@@ -77,17 +61,17 @@ def put_descriptor(mqmd: RawMqmd, options: int, application: Application, new_id
     new_id: for a CorrelId that MQPMO_NEW_CORREL_ID asks for; the store makes MsgIds.
     """
     md = mqmd.data
-    if options & MQPMO_NEW_MSG_ID:
+    if options & m.MQPMO_NEW_MSG_ID:
         md = md[: _MSG_ID.start] + bytes(24) + md[_MSG_ID.stop :]
-    if options & MQPMO_NEW_CORREL_ID:
+    if options & m.MQPMO_NEW_CORREL_ID:
         md = md[: _CORREL_ID.start] + new_id + md[_CORREL_ID.stop :]
-    if options & MQPMO_SET_ALL_CONTEXT:
+    if options & m.MQPMO_SET_ALL_CONTEXT:
         return md
-    given = _given(application, bool(options & MQPMO_NO_CONTEXT), mqmd.order, mqmd.charset)
-    if passed is not None and options & (MQPMO_PASS_IDENTITY_CONTEXT | MQPMO_PASS_ALL_CONTEXT):
+    given = _given(application, bool(options & m.MQPMO_NO_CONTEXT), mqmd.order, mqmd.charset)
+    if passed is not None and options & (m.MQPMO_PASS_IDENTITY_CONTEXT | m.MQPMO_PASS_ALL_CONTEXT):
         seen = in_form(passed, mqmd.version, mqmd.order, mqmd.charset)
-        given = seen if options & MQPMO_PASS_ALL_CONTEXT else seen[: _ORIGIN.start] + given[_ORIGIN]
-    identity = md if options & MQPMO_SET_IDENTITY_CONTEXT else given
+        given = seen if options & m.MQPMO_PASS_ALL_CONTEXT else seen[: _ORIGIN.start] + given[_ORIGIN]
+    identity = md if options & m.MQPMO_SET_IDENTITY_CONTEXT else given
     return b"".join((md[: _IDENTITY.start], identity[_IDENTITY], given[_ORIGIN], md[_ORIGIN.stop :]))
 
 

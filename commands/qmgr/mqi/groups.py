@@ -16,20 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from commands.qmgr.mqi.refusals import MqiError
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import order_of
 from rfh2.layouts import MQMD2
-from rfh2.mqi_constants import (
-    MQMF_LAST_MSG_IN_GROUP,
-    MQMF_MSG_IN_GROUP,
-    MQRC_INCOMPLETE_GROUP,
-    MQRC_INCONSISTENT_PERSISTENCE,
-    MQRC_INCONSISTENT_UOW,
-    MQRC_INVALID_MSG_UNDER_CURSOR,
-    MQRC_MSG_SEQ_NUMBER_ERROR,
-)
 from rfh2.mqmd import Mqmd
 
-IN_GROUP: Final = MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP
+IN_GROUP: Final = m.MQMF_MSG_IN_GROUP | m.MQMF_LAST_MSG_IN_GROUP
 """MsgFlags of a message of a group."""
 _NO_GROUP: Final = bytes(24)
 _NUMBERS: Final = range(1, 1_000_000_000)
@@ -55,7 +47,7 @@ class Member(NamedTuple):
         number, flags = (int.from_bytes(md[at : at + 4], order_of(md)) for at in (_NUMBER, _FLAGS))
         if not flags & IN_GROUP:
             return cls(b"", 1, False)
-        return cls(md[_GROUP_ID], number, bool(flags & MQMF_LAST_MSG_IN_GROUP))
+        return cls(md[_GROUP_ID], number, bool(flags & m.MQMF_LAST_MSG_IN_GROUP))
 
 
 @dataclass(slots=True)
@@ -72,20 +64,20 @@ class Current:
     def require_syncpoint(self, in_syncpoint: bool) -> None:
         """Raises MqiError 2245 where a group is not put or got in one way."""
         if self.group_id and in_syncpoint != self.in_syncpoint:
-            raise MqiError(MQRC_INCONSISTENT_UOW, "some messages of the group are in syncpoint, and others are not")
+            raise MqiError(m.MQRC_INCONSISTENT_UOW, "some messages of the group are in syncpoint, and others are not")
 
     def put(self, mqmd: Mqmd, in_syncpoint: bool, new_id: bytes) -> Mqmd:
         """MQPUT with MQPMO_LOGICAL_ORDER: the descriptor with its group. Raises MqiError 2241, 2245, 2185."""
         if not mqmd.msg_flags & IN_GROUP:
             if self.group_id:
-                raise MqiError(MQRC_INCOMPLETE_GROUP, "the group has no last message yet")
+                raise MqiError(m.MQRC_INCOMPLETE_GROUP, "the group has no last message yet")
             return mqmd
         self.require_syncpoint(in_syncpoint)
         if self.group_id and self.persistence != mqmd.persistence:
-            raise MqiError(MQRC_INCONSISTENT_PERSISTENCE, "the messages of a group are persistent, or none is")
+            raise MqiError(m.MQRC_INCONSISTENT_PERSISTENCE, "the messages of a group are persistent, or none is")
         group_id, number = (self.group_id, self.number + 1) if self.group_id else (new_id, 1)
         self.persistence = mqmd.persistence
-        self.moved(Member(group_id, number, bool(mqmd.msg_flags & MQMF_LAST_MSG_IN_GROUP)), in_syncpoint, None)
+        self.moved(Member(group_id, number, bool(mqmd.msg_flags & m.MQMF_LAST_MSG_IN_GROUP)), in_syncpoint, None)
         return replace(mqmd, version=2, group_id=group_id, msg_seq_number=number, offset=0)
 
     def moved(self, member: Member, in_syncpoint: bool, place: Place | None) -> None:
@@ -104,7 +96,7 @@ class Current:
     def require_next(self, member: Member) -> None:
         """Raises MqiError 2246 where the message under the cursor is not the next one."""
         if not self.is_next(member):
-            raise MqiError(MQRC_INVALID_MSG_UNDER_CURSOR, "the message under the cursor is not the next of its group")
+            raise MqiError(m.MQRC_INVALID_MSG_UNDER_CURSOR, "the message under the cursor is not the next of its group")
 
 
 @dataclass(slots=True)
@@ -133,7 +125,7 @@ def numbered(mqmd: Mqmd, new_id: bytes) -> Mqmd:
     if not mqmd.msg_flags & IN_GROUP:
         return mqmd
     if mqmd.msg_seq_number not in _NUMBERS:
-        raise MqiError(MQRC_MSG_SEQ_NUMBER_ERROR, f"MsgSeqNumber is {mqmd.msg_seq_number}")
+        raise MqiError(m.MQRC_MSG_SEQ_NUMBER_ERROR, f"MsgSeqNumber is {mqmd.msg_seq_number}")
     return replace(mqmd, group_id=new_id) if mqmd.group_id == _NO_GROUP else mqmd
 
 

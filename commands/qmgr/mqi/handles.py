@@ -21,22 +21,8 @@ from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import BEFORE_ALL
 from commands.qmgr.store.uncommitted import Came, Search
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2.mqi_constants import (
-    MQCC_FAILED,
-    MQGMO_MARK_BROWSE_CO_OP,
-    MQGMO_MARK_BROWSE_HANDLE,
-    MQGMO_UNMARK_BROWSE_CO_OP,
-    MQGMO_UNMARK_BROWSE_HANDLE,
-    MQOO_ANY_INPUT,
-    MQOO_CO_OP,
-    MQOO_INPUT_AS_Q_DEF,
-    MQOO_INPUT_EXCLUSIVE,
-    MQOO_INPUT_SHARED,
-    MQOO_OUTPUT,
-    MQRC_HOBJ_ERROR,
-    MQRC_OBJECT_IN_USE,
-    MQRC_SUBSCRIPTION_IN_USE,
-)
+from rfh2 import mqi_constants as m
+from rfh2.pcf_admin_names import MQOT_Q
 from streams.selectors import Selector
 
 
@@ -55,7 +41,7 @@ class AsyncPuts:
         """A put to the object of that type and name has failed."""
         self.failed += 1
         if not self.reason:
-            self.comp_code, self.reason = MQCC_FAILED, reason
+            self.comp_code, self.reason = m.MQCC_FAILED, reason
             self.object_type, self.name = object_type, name
 
 
@@ -182,11 +168,11 @@ def defaults_of(queue: LocalQueue, opened: AliasQueue | LocalQueue | ModelQueue 
 
 def input_options(queue: LocalQueue, options: int) -> int:
     """*options* as they count for *queue*: what MQOO_INPUT_AS_Q_DEF means, and alone where it cannot be shared."""
-    if not options & MQOO_ANY_INPUT:
+    if not options & m.MQOO_ANY_INPUT:
         return options
-    as_defined = options & MQOO_INPUT_AS_Q_DEF and queue.exclusive_by_default
-    alone = as_defined or options & MQOO_INPUT_EXCLUSIVE or not queue.shareable
-    return options & ~MQOO_ANY_INPUT | (MQOO_INPUT_EXCLUSIVE if alone else MQOO_INPUT_SHARED)
+    as_defined = options & m.MQOO_INPUT_AS_Q_DEF and queue.exclusive_by_default
+    alone = as_defined or options & m.MQOO_INPUT_EXCLUSIVE or not queue.shareable
+    return options & ~m.MQOO_ANY_INPUT | (m.MQOO_INPUT_EXCLUSIVE if alone else m.MQOO_INPUT_SHARED)
 
 
 @dataclass(slots=True)
@@ -234,7 +220,7 @@ class Handles:
         """The object open under *number*. Raises MqiError 2019."""
         found = self._open.get(number)
         if found is None:
-            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not open")
+            raise MqiError(m.MQRC_HOBJ_ERROR, f"handle {number} is not open")
         return found
 
     def __iter__(self) -> Iterator[int]:
@@ -275,17 +261,17 @@ class OpenQueues:
 
     def is_marked(self, handle: Handle, seq: int, now_us: int) -> bool:
         """Whether a message is marked for *handle*: by itself, or by any that shares marks as it does (MQOO_CO_OP)."""
-        return seq in handle.marks or bool(handle.options & MQOO_CO_OP and self._marks.get(seq, 0) > now_us)
+        return seq in handle.marks or bool(handle.options & m.MQOO_CO_OP and self._marks.get(seq, 0) > now_us)
 
     def mark(self, handle: Handle, seq: int, options: int, now_us: int) -> None:
         """Mark a message that was browsed, or take its marks away, as *options* say (MQGMO_*)."""
-        if options & MQGMO_MARK_BROWSE_HANDLE:
+        if options & m.MQGMO_MARK_BROWSE_HANDLE:
             handle.marks.add(seq)
-        if options & MQGMO_UNMARK_BROWSE_HANDLE:
+        if options & m.MQGMO_UNMARK_BROWSE_HANDLE:
             handle.marks.discard(seq)
-        if options & (MQGMO_MARK_BROWSE_CO_OP | MQGMO_UNMARK_BROWSE_CO_OP):
+        if options & (m.MQGMO_MARK_BROWSE_CO_OP | m.MQGMO_UNMARK_BROWSE_CO_OP):
             self._marks.pop(seq, None)
-        if options & MQGMO_MARK_BROWSE_CO_OP:
+        if options & m.MQGMO_MARK_BROWSE_CO_OP:
             self._marks[seq] = now_us + MARKED_US
             while (first := next(iter(self._marks))) != seq and self._marks[first] <= now_us:
                 del self._marks[first]
@@ -310,20 +296,20 @@ class OpenQueues:
 
     def opened(self, queue: str, options: int) -> None:
         """*queue* is opened. Raises MqiError 2042 where its use is exclusive, or cannot be."""
-        if options & MQOO_ANY_INPUT:
-            if queue in self._exclusive or (options & MQOO_INPUT_EXCLUSIVE and self.inputs[queue]):
-                raise MqiError(MQRC_OBJECT_IN_USE, f"another program has {queue} open for input")
+        if options & m.MQOO_ANY_INPUT:
+            if queue in self._exclusive or (options & m.MQOO_INPUT_EXCLUSIVE and self.inputs[queue]):
+                raise MqiError(m.MQRC_OBJECT_IN_USE, f"another program has {queue} open for input")
             self.inputs[queue] += 1
-            if options & MQOO_INPUT_EXCLUSIVE:
+            if options & m.MQOO_INPUT_EXCLUSIVE:
                 self._exclusive.add(queue)
-        if options & MQOO_OUTPUT:
+        if options & m.MQOO_OUTPUT:
             self.outputs[queue] += 1
 
     def subscribed(self, name: str, shared: bool) -> SubscriptionUse | None:
         """The use that others make of a subscription; None if nobody does. Raises MqiError 2429 if that excludes it."""
         use = self.subscriptions.get(name)
         if use is not None and not (shared and use.shared):
-            raise MqiError(MQRC_SUBSCRIPTION_IN_USE, f"a program has subscription {name} open")
+            raise MqiError(m.MQRC_SUBSCRIPTION_IN_USE, f"a program has subscription {name} open")
         return use
 
     def unsubscribed(self, name: str) -> None:
@@ -336,9 +322,24 @@ class OpenQueues:
 
     def closed(self, queue: str, options: int) -> None:
         """What ``opened`` was called for is closed."""
-        if options & MQOO_ANY_INPUT:
+        if options & m.MQOO_ANY_INPUT:
             self.inputs[queue] -= 1
-            if options & MQOO_INPUT_EXCLUSIVE:
+            if options & m.MQOO_INPUT_EXCLUSIVE:
                 self._exclusive.discard(queue)
-        if options & MQOO_OUTPUT:
+        if options & m.MQOO_OUTPUT:
             self.outputs[queue] -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is opened: as MQOD says. topic: ObjectString. selector: SelectionString, which messages a get gives.
+
+    alternate_user: whose authorities count, where the options ask for that.
+    """
+
+    object_type: int = MQOT_Q
+    name: str = ""
+    qmgr: str = ""
+    topic: str = ""
+    selector: str = ""
+    alternate_user: str = ""

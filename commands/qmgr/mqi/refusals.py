@@ -10,57 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from commands.qmgr.reports import OF_QUEUE_MANAGERS
-from rfh2 import constants, mqi_constants
+from rfh2 import constants, mqi_constants as m
 from rfh2.constants import MQRO_NAN, MQRO_PAN
 from rfh2.errors import QPubSubError
-from rfh2.mqi_constants import (
-    MQCC_FAILED,
-    MQGMO_ALL_SEGMENTS_AVAILABLE,
-    MQGMO_COMPLETE_MSG,
-    MQGMO_LOGICAL_ORDER,
-    MQGMO_MARK_SKIP_BACKOUT,
-    MQGMO_NO_SYNCPOINT,
-    MQGMO_SET_SIGNAL,
-    MQGMO_SYNCPOINT,
-    MQGMO_SYNCPOINT_IF_PERSISTENT,
-    MQMF_LAST_MSG_IN_GROUP,
-    MQMF_LAST_SEGMENT,
-    MQMF_MSG_IN_GROUP,
-    MQMF_SEGMENT,
-    MQMO_MATCH_MSG_SEQ_NUMBER,
-    MQMO_MATCH_OFFSET,
-    MQPMO_DEFAULT_CONTEXT,
-    MQPMO_MD_FOR_OUTPUT_ONLY,
-    MQPMO_NO_CONTEXT,
-    MQPMO_NO_SYNCPOINT,
-    MQPMO_PASS_ALL_CONTEXT,
-    MQPMO_PASS_IDENTITY_CONTEXT,
-    MQPMO_SET_ALL_CONTEXT,
-    MQPMO_SET_IDENTITY_CONTEXT,
-    MQPMO_SUPPRESS_REPLYTO,
-    MQPMO_SYNCPOINT,
-    MQPMO_WARN_IF_NO_SUBS_MATCHED,
-    MQRC_FUNCTION_NOT_SUPPORTED,
-    MQRC_GROUPING_NOT_ALLOWED,
-    MQRC_MATCH_OPTIONS_ERROR,
-    MQRC_MISSING_REPLY_TO_Q,
-    MQRC_MSG_TYPE_ERROR,
-    MQRC_OPTIONS_ERROR,
-    MQRC_REPORT_OPTIONS_ERROR,
-    MQRC_SEGMENTS_NOT_SUPPORTED,
-    MQRO_ACTIVITY,
-    MQRO_COA,
-    MQRO_COD,
-    MQRO_EXCEPTION,
-    MQRO_EXPIRATION,
-)
 from rfh2.mqmd import RawMqmd
 
 
 class MqiError(QPubSubError):
     """A call fails with *reason* (MQRC_*). why: one clause for people, for the log."""
 
-    def __init__(self, reason: int, why: str, comp_code: int = MQCC_FAILED) -> None:
+    def __init__(self, reason: int, why: str, comp_code: int = m.MQCC_FAILED) -> None:
         super().__init__(reason, why, comp_code)
         self.reason, self.why, self.comp_code = reason, why, comp_code
 
@@ -81,40 +40,47 @@ class Refusal:
 _NO_SEGMENTS: Final = "messages are not put together from segments"
 
 OF_PUT: Final = (
-    Refusal("MQPMO_MD_FOR_OUTPUT_ONLY", MQPMO_MD_FOR_OUTPUT_ONLY, MQRC_OPTIONS_ERROR, "a put has no message handle"),
+    Refusal(
+        "MQPMO_MD_FOR_OUTPUT_ONLY", m.MQPMO_MD_FOR_OUTPUT_ONLY, m.MQRC_OPTIONS_ERROR, "a put has no message handle"
+    ),
     Refusal(
         "MQPMO_WARN_IF_NO_SUBS_MATCHED",
-        MQPMO_WARN_IF_NO_SUBS_MATCHED,
-        MQRC_OPTIONS_ERROR,
+        m.MQPMO_WARN_IF_NO_SUBS_MATCHED,
+        m.MQRC_OPTIONS_ERROR,
         "a publication is matched after its MQPUT has succeeded",
     ),
 )
 _REPORTS: Final = (
-    ("MQRO_COA", MQRO_COA),
-    ("MQRO_COD", MQRO_COD),
-    ("MQRO_EXPIRATION", MQRO_EXPIRATION),
-    ("MQRO_EXCEPTION", MQRO_EXCEPTION),
+    ("MQRO_COA", m.MQRO_COA),
+    ("MQRO_COD", m.MQRO_COD),
+    ("MQRO_EXPIRATION", m.MQRO_EXPIRATION),
+    ("MQRO_EXCEPTION", m.MQRO_EXCEPTION),
 )
-OF_ANY_REPORT: Final = (Refusal("MQRO_ACTIVITY", MQRO_ACTIVITY, MQRC_REPORT_OPTIONS_ERROR, "no activity is recorded"),)
+OF_ANY_REPORT: Final = (
+    Refusal("MQRO_ACTIVITY", m.MQRO_ACTIVITY, m.MQRC_REPORT_OPTIONS_ERROR, "no activity is recorded"),
+)
 # Of what is put on a topic, alone.
 OF_REPORT: Final = tuple(
-    Refusal(f"{name}, on a topic", bit, MQRC_REPORT_OPTIONS_ERROR, "no report is made of what subscribers get")
+    Refusal(f"{name}, on a topic", bit, m.MQRC_REPORT_OPTIONS_ERROR, "no report is made of what subscribers get")
     for name, bit in _REPORTS
 )
 OF_FLAGS: Final = (
     Refusal(
-        "MQMF_SEGMENT, MQMF_LAST_SEGMENT", MQMF_SEGMENT | MQMF_LAST_SEGMENT, MQRC_SEGMENTS_NOT_SUPPORTED, _NO_SEGMENTS
+        "MQMF_SEGMENT, MQMF_LAST_SEGMENT",
+        m.MQMF_SEGMENT | m.MQMF_LAST_SEGMENT,
+        m.MQRC_SEGMENTS_NOT_SUPPORTED,
+        _NO_SEGMENTS,
     ),
 )
 OF_GET: Final = (
-    Refusal("MQGMO_SET_SIGNAL", MQGMO_SET_SIGNAL, MQRC_OPTIONS_ERROR, "no signal is sent"),
-    Refusal("MQGMO_MARK_SKIP_BACKOUT", MQGMO_MARK_SKIP_BACKOUT, MQRC_OPTIONS_ERROR, "a backout leaves nothing out"),
-    Refusal("MQGMO_COMPLETE_MSG", MQGMO_COMPLETE_MSG, MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
-    Refusal("MQGMO_ALL_SEGMENTS_AVAILABLE", MQGMO_ALL_SEGMENTS_AVAILABLE, MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
+    Refusal("MQGMO_SET_SIGNAL", m.MQGMO_SET_SIGNAL, m.MQRC_OPTIONS_ERROR, "no signal is sent"),
+    Refusal("MQGMO_MARK_SKIP_BACKOUT", m.MQGMO_MARK_SKIP_BACKOUT, m.MQRC_OPTIONS_ERROR, "a backout leaves nothing out"),
+    Refusal("MQGMO_COMPLETE_MSG", m.MQGMO_COMPLETE_MSG, m.MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
+    Refusal("MQGMO_ALL_SEGMENTS_AVAILABLE", m.MQGMO_ALL_SEGMENTS_AVAILABLE, m.MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
 )
-OF_MATCH: Final = (Refusal("MQMO_MATCH_OFFSET", MQMO_MATCH_OFFSET, MQRC_MATCH_OPTIONS_ERROR, _NO_SEGMENTS),)
+OF_MATCH: Final = (Refusal("MQMO_MATCH_OFFSET", m.MQMO_MATCH_OFFSET, m.MQRC_MATCH_OPTIONS_ERROR, _NO_SEGMENTS),)
 DISTRIBUTION_LIST: Final = Refusal(
-    "a distribution list (MQOD RecsPresent)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a put goes to one queue"
+    "a distribution list (MQOD RecsPresent)", 0, m.MQRC_FUNCTION_NOT_SUPPORTED, "a put goes to one queue"
 )
 ALL: Final = (*OF_PUT, *OF_ANY_REPORT, *OF_REPORT, *OF_FLAGS, *OF_GET, *OF_MATCH, DISTRIBUTION_LIST)
 
@@ -122,26 +88,26 @@ ALL: Final = (*OF_PUT, *OF_ANY_REPORT, *OF_REPORT, *OF_FLAGS, *OF_GET, *OF_MATCH
 _ON_TOPICS: Final = (
     Refusal(
         "a message of a group",
-        MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP,
-        MQRC_GROUPING_NOT_ALLOWED,
+        m.MQMF_MSG_IN_GROUP | m.MQMF_LAST_MSG_IN_GROUP,
+        m.MQRC_GROUPING_NOT_ALLOWED,
         "no message of a group can be published (guide 4.5)",
     ),
 )
 # MQRO_REJECT_UNSUP_MASK without MQRO_EXCEPTION and its data.
 _UNKNOWN_REPORTS: Final = (
-    Refusal("MQMD Report", 0x101C_0000, MQRC_REPORT_OPTIONS_ERROR, "no such report option is known"),
+    Refusal("MQMD Report", 0x101C_0000, m.MQRC_REPORT_OPTIONS_ERROR, "no such report option is known"),
 )
 # Of the options of each of these no more than one may be given.
 _ONE_OF_PUT: Final = (
-    MQPMO_SYNCPOINT | MQPMO_NO_SYNCPOINT,
-    MQPMO_DEFAULT_CONTEXT
-    | MQPMO_NO_CONTEXT
-    | MQPMO_PASS_IDENTITY_CONTEXT
-    | MQPMO_PASS_ALL_CONTEXT
-    | MQPMO_SET_IDENTITY_CONTEXT
-    | MQPMO_SET_ALL_CONTEXT,
+    m.MQPMO_SYNCPOINT | m.MQPMO_NO_SYNCPOINT,
+    m.MQPMO_DEFAULT_CONTEXT
+    | m.MQPMO_NO_CONTEXT
+    | m.MQPMO_PASS_IDENTITY_CONTEXT
+    | m.MQPMO_PASS_ALL_CONTEXT
+    | m.MQPMO_SET_IDENTITY_CONTEXT
+    | m.MQPMO_SET_ALL_CONTEXT,
 )
-_ONE_OF_GET: Final = (MQGMO_SYNCPOINT | MQGMO_NO_SYNCPOINT | MQGMO_SYNCPOINT_IF_PERSISTENT,)
+_ONE_OF_GET: Final = (m.MQGMO_SYNCPOINT | m.MQGMO_NO_SYNCPOINT | m.MQGMO_SYNCPOINT_IF_PERSISTENT,)
 _REQUEST: Final = 1
 _MESSAGE_TYPES: Final = frozenset({_REQUEST, 2, 4, 8, 112, 113})
 _OF_APPLICATIONS: Final = range(65_536, 1_000_000_000)
@@ -152,7 +118,7 @@ _SEVERAL: Final = ("MQOO_ANY_INPUT", "MQGMO_ANY_BROWSE")
 
 
 def _bits(prefix: str) -> dict[str, int]:
-    names = vars(constants) | vars(mqi_constants)
+    names = vars(constants) | vars(m)
     return {name: bit for name, bit in names.items() if name.startswith(prefix) and bit and name not in _SEVERAL}
 
 
@@ -195,31 +161,31 @@ def check_put(mqmd: RawMqmd, options: int, *, on_topic: bool) -> None:
     """
     _exclude(options, _ONE_OF_PUT)
     if options & ~_OF_MQPUT:
-        raise MqiError(MQRC_OPTIONS_ERROR, f"MQPMO Options are {options:#x}")
+        raise MqiError(m.MQRC_OPTIONS_ERROR, f"MQPMO Options are {options:#x}")
     _refuse(options, OF_PUT)
     if mqmd.report:
         _refuse(mqmd.report, (*_UNKNOWN_REPORTS, *OF_ANY_REPORT, *(OF_REPORT if on_topic else ())))
     if mqmd.msg_flags:
         _refuse(mqmd.msg_flags, (*OF_FLAGS, *(_ON_TOPICS if on_topic else ())))
     if mqmd.msg_type not in _MESSAGE_TYPES and mqmd.msg_type not in _OF_APPLICATIONS:
-        raise MqiError(MQRC_MSG_TYPE_ERROR, f"MsgType is {mqmd.msg_type}")
+        raise MqiError(m.MQRC_MSG_TYPE_ERROR, f"MsgType is {mqmd.msg_type}")
     if mqmd.msg_type == _REQUEST and not mqmd.name(mqmd.reply_to_q):
-        raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a request has no ReplyToQ")
+        raise MqiError(m.MQRC_MISSING_REPLY_TO_Q, "a request has no ReplyToQ")
     if mqmd.report & OF_QUEUE_MANAGERS and not mqmd.name(mqmd.reply_to_q):
-        raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report is asked for, and there is no ReplyToQ")
-    if options & MQPMO_SUPPRESS_REPLYTO and mqmd.report & _NEEDS_REPLY_TO:
-        raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report needs the ReplyToQ that MQPMO_SUPPRESS_REPLYTO removes")
+        raise MqiError(m.MQRC_MISSING_REPLY_TO_Q, "a report is asked for, and there is no ReplyToQ")
+    if options & m.MQPMO_SUPPRESS_REPLYTO and mqmd.report & _NEEDS_REPLY_TO:
+        raise MqiError(m.MQRC_MISSING_REPLY_TO_Q, "a report needs the ReplyToQ that MQPMO_SUPPRESS_REPLYTO removes")
 
 
 def check_get(options: int, match: int) -> None:
     """Raises MqiError for what MQGET refuses: as the rows say, and 2046 for options that exclude each other."""
     _exclude(options, _ONE_OF_GET)
     if options & ~_OF_MQGET:
-        raise MqiError(MQRC_OPTIONS_ERROR, f"MQGMO Options are {options:#x}")
+        raise MqiError(m.MQRC_OPTIONS_ERROR, f"MQGMO Options are {options:#x}")
     _refuse(options, OF_GET)
     _refuse(match, OF_MATCH)
-    if options & MQGMO_LOGICAL_ORDER and match & MQMO_MATCH_MSG_SEQ_NUMBER:
-        raise MqiError(MQRC_MATCH_OPTIONS_ERROR, "MQGMO_LOGICAL_ORDER says which MsgSeqNumber is next")
+    if options & m.MQGMO_LOGICAL_ORDER and match & m.MQMO_MATCH_MSG_SEQ_NUMBER:
+        raise MqiError(m.MQRC_MATCH_OPTIONS_ERROR, "MQGMO_LOGICAL_ORDER says which MsgSeqNumber is next")
 
 
 def check_destinations(records: int) -> None:
@@ -238,4 +204,4 @@ def _exclude(options: int, groups: tuple[int, ...]) -> None:
     for group in groups:
         given = options & group
         if given & (given - 1):
-            raise MqiError(MQRC_OPTIONS_ERROR, f"options {given:#x} cannot be used together")
+            raise MqiError(m.MQRC_OPTIONS_ERROR, f"options {given:#x} cannot be used together")

@@ -14,44 +14,20 @@ from pydantic import BaseModel, ConfigDict
 
 from commands.broker.descriptor import HIGHEST_PRIORITY
 from commands.qmgr.mqi.refusals import MqiError
+from rfh2 import mqi_constants as m
 from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_SUB_NAME_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
-from rfh2.mqi_constants import (
-    MQPRI_PRIORITY_AS_PUBLISHED,
-    MQRC_OPTIONS_ERROR,
-    MQRC_PRIORITY_ERROR,
-    MQRC_SD_ERROR,
-    MQRC_SELECTION_STRING_ERROR,
-    MQRC_SUB_NAME_ERROR,
-    MQRC_SUB_USER_DATA_ERROR,
-    MQRC_TOPIC_STRING_ERROR,
-    MQSO_ALTER,
-    MQSO_ANY_USERID,
-    MQSO_CREATE,
-    MQSO_DURABLE,
-    MQSO_FIXED_USERID,
-    MQSO_GROUP_SUB,
-    MQSO_MANAGED,
-    MQSO_NEW_PUBLICATIONS_ONLY,
-    MQSO_NO_READ_AHEAD,
-    MQSO_PUBLICATIONS_ON_REQUEST,
-    MQSO_READ_AHEAD,
-    MQSO_RESUME,
-    MQSO_SET_CORREL_ID,
-    MQSO_WILDCARD_CHAR,
-    MQSO_WILDCARD_TOPIC,
-)
 
 REQUEST_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REQUEST"
 REPLY_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REPLY"
 _HIGHEST_LEVEL: Final = 9
 _ONE_OF: Final = (
-    (MQSO_ALTER, MQSO_RESUME),
-    (MQSO_ANY_USERID, MQSO_FIXED_USERID),
-    (MQSO_NEW_PUBLICATIONS_ONLY, MQSO_PUBLICATIONS_ON_REQUEST),
-    (MQSO_WILDCARD_CHAR, MQSO_WILDCARD_TOPIC),
-    (MQSO_READ_AHEAD, MQSO_NO_READ_AHEAD),
-    (MQSO_GROUP_SUB, MQSO_MANAGED),
-    (MQSO_SET_CORREL_ID, MQSO_MANAGED),
+    (m.MQSO_ALTER, m.MQSO_RESUME),
+    (m.MQSO_ANY_USERID, m.MQSO_FIXED_USERID),
+    (m.MQSO_NEW_PUBLICATIONS_ONLY, m.MQSO_PUBLICATIONS_ON_REQUEST),
+    (m.MQSO_WILDCARD_CHAR, m.MQSO_WILDCARD_TOPIC),
+    (m.MQSO_READ_AHEAD, m.MQSO_NO_READ_AHEAD),
+    (m.MQSO_GROUP_SUB, m.MQSO_MANAGED),
+    (m.MQSO_SET_CORREL_ID, m.MQSO_MANAGED),
 )
 
 
@@ -81,7 +57,7 @@ class SubscriptionDescriptor(BaseModel):
     selector: str = ""
     correl_id: bytes = bytes(24)
     expiry: int = -1
-    priority: int = MQPRI_PRIORITY_AS_PUBLISHED
+    priority: int = m.MQPRI_PRIORITY_AS_PUBLISHED
     accounting_token: bytes = bytes(32)
     identity_data: str = ""
     sub_level: int = 1
@@ -95,40 +71,40 @@ class SubscriptionDescriptor(BaseModel):
     @property
     def durable(self) -> bool:
         """Whether the subscription outlives its program."""
-        return self.has(MQSO_DURABLE)
+        return self.has(m.MQSO_DURABLE)
 
     @property
     def managed(self) -> bool:
         """Whether the queue manager provides the queue."""
-        return self.has(MQSO_MANAGED)
+        return self.has(m.MQSO_MANAGED)
 
     def check(self) -> None:
         """Raises MqiError for what can be no subscription: 2425, 2440, 2431, 2050, 2424, and 2046 as below."""
         self._check_options()
         for text, most, reason in (
-            (self.topic, MQ_TOPIC_STR_LENGTH, MQRC_TOPIC_STRING_ERROR),
-            (self.name, MQ_SUB_NAME_LENGTH, MQRC_SUB_NAME_ERROR),
-            (self.user_data, MQ_USER_DATA_LENGTH, MQRC_SUB_USER_DATA_ERROR),
-            (self.selector, MQ_SELECTOR_LENGTH, MQRC_SELECTION_STRING_ERROR),
+            (self.topic, MQ_TOPIC_STR_LENGTH, m.MQRC_TOPIC_STRING_ERROR),
+            (self.name, MQ_SUB_NAME_LENGTH, m.MQRC_SUB_NAME_ERROR),
+            (self.user_data, MQ_USER_DATA_LENGTH, m.MQRC_SUB_USER_DATA_ERROR),
+            (self.selector, MQ_SELECTOR_LENGTH, m.MQRC_SELECTION_STRING_ERROR),
         ):
             if len(text) > most or "\0" in text:
                 raise MqiError(reason, f"a string is longer than {most} characters, or has a null in it")
-        if not MQPRI_PRIORITY_AS_PUBLISHED <= self.priority <= HIGHEST_PRIORITY:
-            raise MqiError(MQRC_PRIORITY_ERROR, f"PubPriority is {self.priority}")
+        if not m.MQPRI_PRIORITY_AS_PUBLISHED <= self.priority <= HIGHEST_PRIORITY:
+            raise MqiError(m.MQRC_PRIORITY_ERROR, f"PubPriority is {self.priority}")
         if not 0 <= self.sub_level <= _HIGHEST_LEVEL:
-            raise MqiError(MQRC_SD_ERROR, f"SubLevel is {self.sub_level}")
+            raise MqiError(m.MQRC_SD_ERROR, f"SubLevel is {self.sub_level}")
 
     def _check_options(self) -> None:
         """Raises MqiError 2046 for options that do not go together (IBM's rules for validating MQI options)."""
-        if not self.has(MQSO_CREATE | MQSO_ALTER | MQSO_RESUME):
-            raise MqiError(MQRC_OPTIONS_ERROR, "one of MQSO_CREATE, MQSO_ALTER and MQSO_RESUME must be set")
+        if not self.has(m.MQSO_CREATE | m.MQSO_ALTER | m.MQSO_RESUME):
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "one of MQSO_CREATE, MQSO_ALTER and MQSO_RESUME must be set")
         for one, other in _ONE_OF:
             if self.has(one) and self.has(other):
-                raise MqiError(MQRC_OPTIONS_ERROR, f"options {one:#x} and {other:#x} cannot be used together")
-        if self.has(MQSO_GROUP_SUB) and not self.has(MQSO_SET_CORREL_ID):
-            raise MqiError(MQRC_OPTIONS_ERROR, "MQSO_GROUP_SUB needs MQSO_SET_CORREL_ID")
-        if self.has(MQSO_NEW_PUBLICATIONS_ONLY) and not self.has(MQSO_CREATE):
-            raise MqiError(MQRC_OPTIONS_ERROR, "MQSO_NEW_PUBLICATIONS_ONLY needs MQSO_CREATE")
+                raise MqiError(m.MQRC_OPTIONS_ERROR, f"options {one:#x} and {other:#x} cannot be used together")
+        if self.has(m.MQSO_GROUP_SUB) and not self.has(m.MQSO_SET_CORREL_ID):
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "MQSO_GROUP_SUB needs MQSO_SET_CORREL_ID")
+        if self.has(m.MQSO_NEW_PUBLICATIONS_ONLY) and not self.has(m.MQSO_CREATE):
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "MQSO_NEW_PUBLICATIONS_ONLY needs MQSO_CREATE")
 
 
 class SubscriptionRequest(BaseModel):

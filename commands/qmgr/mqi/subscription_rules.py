@@ -13,14 +13,15 @@ from datetime import datetime, timedelta
 from commands.broker.authority import Action, queue_on_the_way
 from commands.broker.context import input_queue
 from commands.broker.core import BrokerCore
-from commands.broker.lifetime import tenths_until
 from commands.broker.subscription_attributes import options_of_mqso, subscription_options
+from commands.broker.times import tenths_until
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     SubscriptionDescriptor,
     SubscriptionRequest,
 )
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from rfh2 import mqi_constants as m
 from rfh2.constants import (
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_NOT_AUTHORIZED,
@@ -30,24 +31,6 @@ from rfh2.constants import (
     MQRC_UNKNOWN_OBJECT_NAME,
 )
 from rfh2.errors import CommandError
-from rfh2.mqi_constants import (
-    MQCI_NONE,
-    MQPRI_PRIORITY_AS_PUBLISHED,
-    MQRC_DEST_CLASS_NOT_ALTERABLE,
-    MQRC_DURABILITY_NOT_ALTERABLE,
-    MQRC_GROUPING_NOT_ALTERABLE,
-    MQRC_HOBJ_ERROR,
-    MQRC_IDENTITY_MISMATCH,
-    MQRC_INVALID_DESTINATION,
-    MQRC_SELECTOR_SYNTAX_ERROR,
-    MQRC_SUBLEVEL_NOT_ALTERABLE,
-    MQRC_TOPIC_STRING_ERROR,
-    MQSO_ALTER,
-    MQSO_GROUP_SUB,
-    MQSO_SET_CORREL_ID,
-    MQSO_SET_IDENTITY_CONTEXT,
-    MQSO_WILDCARD_CHAR,
-)
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
 from streams.subscriptions import (
@@ -86,7 +69,7 @@ class SubscriptionRules:
             wildcard=scheme,
             selector=wanted.selector or None,
             sub_level=wanted.sub_level,
-            grouped=wanted.has(MQSO_GROUP_SUB),
+            grouped=wanted.has(m.MQSO_GROUP_SUB),
             format=PublicationFormat.PROPERTIES,
             topic_object=wanted.topic_object,
             temporary=not wanted.durable,
@@ -111,7 +94,7 @@ class SubscriptionRules:
     def check_owner(self, subscription: Subscription) -> None:
         """Raises MqiError 2434 for a subscription of another user that only he may change."""
         if subscription.user != self._user and not subscription.options.variable_user_id:
-            raise MqiError(MQRC_IDENTITY_MISMATCH, f"subscription {subscription.name} belongs to {subscription.user}")
+            raise MqiError(m.MQRC_IDENTITY_MISMATCH, f"subscription {subscription.name} belongs to {subscription.user}")
 
     def _at_its_queue(
         self, made: Subscription, wanted: SubscriptionDescriptor, resolved: ResolvedTopic
@@ -134,7 +117,7 @@ class SubscriptionRules:
 
     def _check_destination(self, made: Subscription, wanted: SubscriptionDescriptor) -> None:
         if not made.dest_queue:
-            raise MqiError(MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
+            raise MqiError(m.MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
         if not wanted.managed:
             self._check_may_put(made)
             self._check_context(made, wanted)
@@ -142,16 +125,16 @@ class SubscriptionRules:
             return
         found = self._unit.find_queue(made.dest_queue)
         if found is None:
-            raise MqiError(MQRC_HOBJ_ERROR, f"queue {made.dest_queue} does not exist any more")
+            raise MqiError(m.MQRC_HOBJ_ERROR, f"queue {made.dest_queue} does not exist any more")
         if wanted.managed:
             if not (found.is_temporary and found.name.startswith(MANAGED_PREFIX)):
-                raise MqiError(MQRC_INVALID_DESTINATION, f"{found.name} is not a managed queue")
+                raise MqiError(m.MQRC_INVALID_DESTINATION, f"{found.name} is not a managed queue")
             return
         if wanted.durable and found.is_temporary:
-            raise MqiError(MQRC_INVALID_DESTINATION, f"{found.name} is a temporary dynamic queue")
+            raise MqiError(m.MQRC_INVALID_DESTINATION, f"{found.name} is a temporary dynamic queue")
         if (queue := input_queue(made.dest_queue, self._broker.objects)) is not None:
             why = f"the queue manager takes commands from {queue}, so no subscription can deliver to it"
-            raise MqiError(MQRC_INVALID_DESTINATION, why)
+            raise MqiError(m.MQRC_INVALID_DESTINATION, why)
 
     def _check_may_put(self, made: Subscription) -> None:
         """Raises MqiError 2035 where the user may put neither to the destination nor to an alias of it.
@@ -163,7 +146,7 @@ class SubscriptionRules:
 
     def _check_context(self, made: Subscription, wanted: SubscriptionDescriptor) -> None:
         """Raises MqiError 2035 where the program sets the context of what its queue gets, and its user may not."""
-        if wanted.has(MQSO_SET_IDENTITY_CONTEXT) and not any(
+        if wanted.has(m.MQSO_SET_IDENTITY_CONTEXT) and not any(
             self._broker.authority.may_set_identity(self._user, name) for name in self._names(made)
         ):
             raise MqiError(MQRC_NOT_AUTHORIZED, f"user {self._user} may not set the context on {made.dest_queue}")
@@ -176,8 +159,8 @@ class SubscriptionRules:
 
     def _with_attributes(self, made: Subscription, wanted: SubscriptionDescriptor) -> Subscription:
         """*made* with what MQSO_ALTER can change too."""
-        given = wanted.correl_id if wanted.has(MQSO_SET_CORREL_ID) else None
-        sets_context = wanted.has(MQSO_SET_IDENTITY_CONTEXT)
+        given = wanted.correl_id if wanted.has(m.MQSO_SET_CORREL_ID) else None
+        sets_context = wanted.has(m.MQSO_SET_IDENTITY_CONTEXT)
         lifetime = None if wanted.expiry < 0 else timedelta(milliseconds=100 * wanted.expiry)
         options = SubscriptionOptions(
             **options_of_mqso(wanted.options),
@@ -188,11 +171,11 @@ class SubscriptionRules:
             options=options,
             user=self._user,
             user_data=wanted.user_data or None,
-            correl_id=given or MQCI_NONE,
-            keep_correl_id=given == MQCI_NONE,
+            correl_id=given or m.MQCI_NONE,
+            keep_correl_id=given == m.MQCI_NONE,
             accounting_token=wanted.accounting_token if sets_context else bytes(32),
             appl_identity_data=wanted.identity_data.rstrip() if sets_context else "",
-            pub_priority=None if wanted.priority == MQPRI_PRIORITY_AS_PUBLISHED else wanted.priority,
+            pub_priority=None if wanted.priority == m.MQPRI_PRIORITY_AS_PUBLISHED else wanted.priority,
             expires_at=None if lifetime is None else self._now + lifetime,
             renewed=None if lifetime is None or made.created == self._now else self._now,
         )
@@ -205,9 +188,9 @@ class SubscriptionRules:
         self.check_owner(existing)
         self._check_authority(Action.RESUME, existing.topic_string, existing.wildcard)
         self._check_same(wanted, existing)
-        if not wanted.has(MQSO_ALTER):
+        if not wanted.has(m.MQSO_ALTER):
             if request.queue and (request.qmgr, request.queue) != (existing.dest_qmgr, existing.dest_queue):
-                raise MqiError(MQRC_HOBJ_ERROR, f"subscription {existing.name} delivers to {existing.dest_queue}")
+                raise MqiError(m.MQRC_HOBJ_ERROR, f"subscription {existing.name} delivers to {existing.dest_queue}")
             if existing.user == self._user:
                 return existing
             # Its publications now have the default identity context of the user who has it (guide 5.2).
@@ -215,10 +198,10 @@ class SubscriptionRules:
         altered = self._with_attributes(existing, wanted)
         if request.queue:
             altered = replace(altered, dest_qmgr=request.qmgr, dest_queue=request.queue)
-        if not wanted.has(MQSO_SET_CORREL_ID):
+        if not wanted.has(m.MQSO_SET_CORREL_ID):
             altered = replace(altered, correl_id=existing.correl_id, keep_correl_id=existing.keep_correl_id)
         if altered.grouped and altered.correl_id != existing.correl_id:
-            raise MqiError(MQRC_GROUPING_NOT_ALTERABLE, "a grouped subscription keeps its CorrelId")
+            raise MqiError(m.MQRC_GROUPING_NOT_ALTERABLE, "a grouped subscription keeps its CorrelId")
         if (altered.dest_qmgr, altered.dest_queue) != (existing.dest_qmgr, existing.dest_queue):
             self._check_destination(altered, wanted)
         elif not wanted.managed:
@@ -231,16 +214,16 @@ class SubscriptionRules:
             if topic_string != existing.topic_string:
                 why = f"subscription {existing.name} is to {existing.topic_string}"
                 raise MqiError(MQRC_TOPIC_NOT_ALTERABLE, why)
-        if wanted.selector != (existing.selector or "") and (wanted.selector or wanted.has(MQSO_ALTER)):
+        if wanted.selector != (existing.selector or "") and (wanted.selector or wanted.has(m.MQSO_ALTER)):
             raise MqiError(MQRC_SELECTOR_NOT_ALTERABLE, f"subscription {existing.name} has another selector")
         if wanted.durable == existing.temporary:
-            raise MqiError(MQRC_DURABILITY_NOT_ALTERABLE, f"subscription {existing.name} keeps its durability")
-        if wanted.has(MQSO_ALTER) and wanted.managed != existing.managed:
-            raise MqiError(MQRC_DEST_CLASS_NOT_ALTERABLE, f"subscription {existing.name} keeps its kind of queue")
-        if wanted.has(MQSO_ALTER) and wanted.sub_level != existing.sub_level:
-            raise MqiError(MQRC_SUBLEVEL_NOT_ALTERABLE, f"subscription {existing.name} keeps its level")
-        if wanted.has(MQSO_ALTER) and wanted.has(MQSO_GROUP_SUB) != existing.grouped:
-            raise MqiError(MQRC_GROUPING_NOT_ALTERABLE, f"subscription {existing.name} keeps its grouping")
+            raise MqiError(m.MQRC_DURABILITY_NOT_ALTERABLE, f"subscription {existing.name} keeps its durability")
+        if wanted.has(m.MQSO_ALTER) and wanted.managed != existing.managed:
+            raise MqiError(m.MQRC_DEST_CLASS_NOT_ALTERABLE, f"subscription {existing.name} keeps its kind of queue")
+        if wanted.has(m.MQSO_ALTER) and wanted.sub_level != existing.sub_level:
+            raise MqiError(m.MQRC_SUBLEVEL_NOT_ALTERABLE, f"subscription {existing.name} keeps its level")
+        if wanted.has(m.MQSO_ALTER) and wanted.has(m.MQSO_GROUP_SUB) != existing.grouped:
+            raise MqiError(m.MQRC_GROUPING_NOT_ALTERABLE, f"subscription {existing.name} keeps its grouping")
 
 
 def topic_of(wanted: SubscriptionDescriptor, topics: TopicObjects, scheme: WildcardScheme) -> tuple[str, ResolvedTopic]:
@@ -259,24 +242,24 @@ def topic_of(wanted: SubscriptionDescriptor, topics: TopicObjects, scheme: Wildc
         parse_pattern(whole, scheme)
         return whole, topics.resolve_subscription(whole, scheme)
     except CommandError as error:
-        raise MqiError(MQRC_TOPIC_STRING_ERROR, str(error)) from error
+        raise MqiError(m.MQRC_TOPIC_STRING_ERROR, str(error)) from error
 
 
 def scheme_of(wanted: SubscriptionDescriptor) -> WildcardScheme:
     """That of the wildcards in an MQSD."""
-    return WildcardScheme.CHAR if wanted.has(MQSO_WILDCARD_CHAR) else WildcardScheme.TOPIC
+    return WildcardScheme.CHAR if wanted.has(m.MQSO_WILDCARD_CHAR) else WildcardScheme.TOPIC
 
 
 def _check_selector(selector: str) -> None:
     try:
         compile_selector(selector)
     except CommandError as error:
-        raise MqiError(MQRC_SELECTOR_SYNTAX_ERROR, str(error)) from error
+        raise MqiError(m.MQRC_SELECTOR_SYNTAX_ERROR, str(error)) from error
 
 
 def described(made: Subscription) -> SubscriptionDescriptor:
     """The MQSD that a program gets back. SubExpiry is the whole time, not what is left of it (guide 2.4.2)."""
-    keeps = made.keep_correl_id or made.correl_id != MQCI_NONE
+    keeps = made.keep_correl_id or made.correl_id != m.MQCI_NONE
     expiry = tenths_until(made.expires_at, made.renewed or made.created)
     return SubscriptionDescriptor(
         options=subscription_options(made),
@@ -286,7 +269,7 @@ def described(made: Subscription) -> SubscriptionDescriptor:
         selector=made.selector or "",
         correl_id=made.correl_id if keeps else made.sub_id,
         expiry=-1 if expiry is None else expiry,
-        priority=MQPRI_PRIORITY_AS_PUBLISHED if made.pub_priority is None else made.pub_priority,
+        priority=m.MQPRI_PRIORITY_AS_PUBLISHED if made.pub_priority is None else made.pub_priority,
         accounting_token=made.accounting_token,
         identity_data=made.appl_identity_data,
         sub_level=made.sub_level,

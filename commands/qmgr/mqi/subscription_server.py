@@ -43,20 +43,12 @@ from commands.qmgr.mqi.subscription_requests import (
 from commands.qmgr.mqi.subscription_rules import SubscriptionRules, described
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import (
     MQFMT_STRING,
 )
 from rfh2.errors import CommandError
-from rfh2.mqi_constants import (
-    MQRC_NO_RETAINED_MSG,
-    MQRC_NO_SUBSCRIPTION,
-    MQRC_OBJECT_TYPE_ERROR,
-    MQRC_SUB_ALREADY_EXISTS,
-    MQSO_ALTER,
-    MQSO_CREATE,
-    MQSO_RESUME,
-)
 from rfh2.mqmd import Mqmd
 from streams.operations import (
     AlterSubscription,
@@ -87,7 +79,7 @@ class SubscriptionServer:
         try:
             request = SubscriptionRequest.model_validate_json(arrival.body)
         except ValidationError:
-            outcome = broker.set_aside(arrival, MQRC_OBJECT_TYPE_ERROR, "it is not a request of MQSUB")
+            outcome = broker.set_aside(arrival, m.MQRC_OBJECT_TYPE_ERROR, "it is not a request of MQSUB")
             return Administered(iter(outcome.puts), Completion.ERROR, reason=outcome.reason, why=outcome.why)
         work = _Work(unit, broker, arrival)
         try:
@@ -126,10 +118,10 @@ class _Work:
                 self._apply(Unsubscribe(subscription))
             return SubscriptionAnswer()
         if subscription is None:
-            raise MqiError(MQRC_NO_SUBSCRIPTION, "the subscription does not exist any more")
+            raise MqiError(m.MQRC_NO_SUBSCRIPTION, "the subscription does not exist any more")
         self._apply(RequestRetained(subscription))
         if not self._deliveries:
-            raise MqiError(MQRC_NO_RETAINED_MSG, f"nothing is retained on {subscription.topic_string}")
+            raise MqiError(m.MQRC_NO_RETAINED_MSG, f"nothing is retained on {subscription.topic_string}")
         return SubscriptionAnswer(count=len(self._deliveries))
 
     def puts(self, answer: SubscriptionAnswer | None) -> Iterator[Outgoing]:
@@ -166,8 +158,8 @@ class _Work:
         wanted.check()
         existing = self._broker.space.by_name(wanted.name) if wanted.name else None
         if existing is None:
-            if not wanted.has(MQSO_CREATE):
-                raise MqiError(MQRC_NO_SUBSCRIPTION, f"there is no subscription {wanted.name}")
+            if not wanted.has(m.MQSO_CREATE):
+                raise MqiError(m.MQRC_NO_SUBSCRIPTION, f"there is no subscription {wanted.name}")
             made = self._rules.created(request, self._new_sub_id())
             wants_retained = not (made.options.new_pubs_only or made.options.pub_on_req_only)
             try:
@@ -177,8 +169,8 @@ class _Work:
                     self._unit.delete_definition("qlocal", made.dest_queue)
                 raise
         else:
-            if not wanted.has(MQSO_ALTER | MQSO_RESUME):
-                raise MqiError(MQRC_SUB_ALREADY_EXISTS, f"there is a subscription {wanted.name} already")
+            if not wanted.has(m.MQSO_ALTER | m.MQSO_RESUME):
+                raise MqiError(m.MQRC_SUB_ALREADY_EXISTS, f"there is a subscription {wanted.name} already")
             made = self._rules.resumed(request, existing)
             if made != existing:
                 self._apply(AlterSubscription(made, send_retained=False))

@@ -14,7 +14,7 @@ from typing import Final
 
 from commands.broker.identifiers import message_id
 from commands.broker.objects import TEMPORARY, new_queue
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.handles import (
@@ -43,27 +43,9 @@ from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import BODY, MD, SEQ
 from commands.qmgr.store.uncommitted import Match
 from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM, MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.mqi_constants import (
-    MQCO_KEEP_SUB,
-    MQCO_REMOVE_SUB,
-    MQOO_ALTERNATE_USER_AUTHORITY,
-    MQOO_BROWSE,
-    MQOO_INPUT_AS_Q_DEF,
-    MQOO_INQUIRE,
-    MQRC_ACTION_ERROR,
-    MQRC_HOBJ_ERROR,
-    MQRC_NO_SUBSCRIPTION,
-    MQRC_OPTION_NOT_VALID_FOR_TYPE,
-    MQRC_OPTIONS_ERROR,
-    MQRC_SUB_NAME_ERROR,
-    MQSO_ALTER,
-    MQSO_ALTERNATE_USER_AUTHORITY,
-    MQSO_CREATE,
-    MQSO_RESUME,
-    MQSR_ACTION_PUBLICATION,
-)
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
 from streams.subscriptions import MANAGED_PREFIX
@@ -71,7 +53,7 @@ from streams.subscriptions import MANAGED_PREFIX
 ANSWER_WITHIN_S: Final = 60
 """How long a request stays on its queue. The command processor does not carry it out after that."""
 NO_HANDLE: Final = 0
-_MANAGED_OPTIONS: Final = MQOO_INPUT_AS_Q_DEF | MQOO_BROWSE | MQOO_INQUIRE
+_MANAGED_OPTIONS: Final = m.MQOO_INPUT_AS_Q_DEF | m.MQOO_BROWSE | m.MQOO_INQUIRE
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +87,13 @@ class Subscriber:
         """
         descriptor.check()
         name = descriptor.name
-        if not name and (descriptor.durable or not descriptor.has(MQSO_CREATE)):
-            raise MqiError(MQRC_SUB_NAME_ERROR, "a durable subscription needs a name")
+        if not name and (descriptor.durable or not descriptor.has(m.MQSO_CREATE)):
+            raise MqiError(m.MQRC_SUB_NAME_ERROR, "a durable subscription needs a name")
         given = None if hobj <= NO_HANDLE or descriptor.managed else self._handles[hobj]
         if given is not None and given.object_type != MQOT_Q:
-            raise MqiError(MQRC_HOBJ_ERROR, f"{given.name} is not a queue")
-        if given is None and not descriptor.managed and not descriptor.has(MQSO_RESUME | MQSO_ALTER):
-            raise MqiError(MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
+            raise MqiError(m.MQRC_HOBJ_ERROR, f"{given.name} is not a queue")
+        if given is None and not descriptor.managed and not descriptor.has(m.MQSO_RESUME | m.MQSO_ALTER):
+            raise MqiError(m.MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
         user = self._acting_user(descriptor, unit_of_work)
         use = self._connected.open_queues.subscribed(name, descriptor.shared) if name else None
         managed = None if use is None else use.managed
@@ -148,10 +130,10 @@ class Subscriber:
 
     def _acting_user(self, descriptor: SubscriptionDescriptor, unit_of_work: Begin) -> str:
         """Whose authorities count, and whose the subscription is. Raises MqiError 2035, StoreError."""
-        if not descriptor.has(MQSO_ALTERNATE_USER_AUTHORITY):
+        if not descriptor.has(m.MQSO_ALTERNATE_USER_AUTHORITY):
             return self._connected.application.user
         with unit_of_work() as unit:
-            return self._may.acting_user(unit, MQOO_ALTERNATE_USER_AUTHORITY, descriptor.alternate_user)
+            return self._may.acting_user(unit, m.MQOO_ALTERNATE_USER_AUTHORITY, descriptor.alternate_user)
 
     def _made(
         self, descriptor: SubscriptionDescriptor, maker: ProgramConnection, user: str, unit_of_work: Begin
@@ -207,9 +189,9 @@ class Subscriber:
         """
         found, user = self._connected.open_queues.joinable.get(sub_id), self._connected.application.user
         if found is None or found.user != user:
-            raise MqiError(MQRC_NO_SUBSCRIPTION, f"no program of user {user} has subscription {sub_id.hex()} open")
+            raise MqiError(m.MQRC_NO_SUBSCRIPTION, f"no program of user {user} has subscription {sub_id.hex()} open")
         if found.answer.qmgr != self._connected.qmgr:
-            raise MqiError(MQRC_HOBJ_ERROR, f"its publications go to {found.answer.qmgr}")
+            raise MqiError(m.MQRC_HOBJ_ERROR, f"its publications go to {found.answer.qmgr}")
         hobj = self._opened(found.answer, user, found.managed, unit_of_work)
         if found.managed is not None:
             found.managed.users += 2
@@ -251,19 +233,19 @@ class Subscriber:
     def begin_retained(self, number: int, action: int, unit: EmbeddedUnitOfWork) -> Pending:
         """MQSUBRQ; its answer says how many publications were sent. Raises MqiError."""
         subscription = self._subscription(number)
-        if action != MQSR_ACTION_PUBLICATION:
-            raise MqiError(MQRC_ACTION_ERROR, f"action {action} is not MQSR_ACTION_PUBLICATION")
+        if action != m.MQSR_ACTION_PUBLICATION:
+            raise MqiError(m.MQRC_ACTION_ERROR, f"action {action} is not MQSR_ACTION_PUBLICATION")
         request = SubscriptionRequest(verb=Verb.RETAINED, sub_id=subscription.sub_id)
         return Pending(self._put(unit, request, subscription.user)[1], subscription.user)
 
     def begin_close(self, number: int, options: int, unit: EmbeddedUnitOfWork) -> Pending | None:
         """MQCLOSE of a subscription; None where it stays, and there is nothing to wait for. Raises MqiError."""
         subscription = self._subscription(number)
-        keeps, removes = options & MQCO_KEEP_SUB, options & MQCO_REMOVE_SUB
+        keeps, removes = options & m.MQCO_KEEP_SUB, options & m.MQCO_REMOVE_SUB
         if keeps and removes:
-            raise MqiError(MQRC_OPTIONS_ERROR, "MQCO_KEEP_SUB and MQCO_REMOVE_SUB cannot be used together")
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "MQCO_KEEP_SUB and MQCO_REMOVE_SUB cannot be used together")
         if keeps and not subscription.durable:
-            raise MqiError(MQRC_OPTION_NOT_VALID_FOR_TYPE, "a non-durable subscription cannot be kept")
+            raise MqiError(m.MQRC_OPTION_NOT_VALID_FOR_TYPE, "a non-durable subscription cannot be kept")
         use = self._connected.open_queues.subscriptions.get(subscription.name)
         if subscription.durable and not removes:
             return None
@@ -303,7 +285,7 @@ class Subscriber:
     def _subscription(self, number: int) -> OpenSubscription:
         subscription = self._handles[number].subscription
         if subscription is None:
-            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not a subscription")
+            raise MqiError(m.MQRC_HOBJ_ERROR, f"handle {number} is not a subscription")
         return subscription
 
     def _defer_removal(self, unit: EmbeddedUnitOfWork, sub_id: bytes, user: str) -> bytes:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
-from commands.broker.state import from_microseconds, to_microseconds
+from commands.broker.times import from_microseconds, to_microseconds
 from commands.qmgr.store.database import Connection, translate_errors
 from commands.qmgr.store.messages import OLDEST_MESSAGE
 from commands.qmgr.store.write_buffer import WriteBuffer
@@ -159,7 +159,7 @@ class Counters:
     @translate_errors
     def oldest(self, queue: str) -> datetime | None:
         """When the message on a local queue that has waited longest arrived; None where there is none."""
-        self._pending.settle()
+        self._pending.flush()
         row = self._connection.execute(OLDEST_MESSAGE, (queue,)).fetchone()
         return None if row is None else _moment(row[0])
 

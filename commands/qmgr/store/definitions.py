@@ -211,7 +211,7 @@ class QueueDefinitions:
 
     def save(self, definition: Definition) -> None:
         """Define or replace."""
-        self._pending.settle()
+        self._pending.flush()
         self._connection.execute(_SAVE, (kind_of(definition), definition.name, state_of(definition)))
         if isinstance(definition, LocalQueue | AliasQueue):
             self._keep(definition)
@@ -220,7 +220,7 @@ class QueueDefinitions:
 
     def delete(self, kind: str, name: str) -> None:
         """Delete a definition; it is not an error if there is none."""
-        self._pending.settle()
+        self._pending.flush()
         self._connection.execute(_FORGET, (kind, name))
         self.queues.pop(name, None)
         self.changes += 1

@@ -87,7 +87,7 @@ class DynamicQueues:
 
         Raises QueueError 2011 for a name that is none, 2100 for one that is taken.
         """
-        self._pending.settle()
+        self._pending.flush()
         number = self._database.highest(_TABLE) + 1
         name = self._name(wanted.rstrip(" "), number)
         if self._connection.execute(_IS_TAKEN, (name,)).fetchone() is not None:
@@ -121,7 +121,7 @@ class DynamicQueues:
 
     def adopt(self, name: str, connection: int) -> None:
         """Give the permanent dynamic queue *name* to a connection, if that is still there: it goes when that ends."""
-        self._pending.settle()
+        self._pending.flush()
         self._connection.execute(_ADOPT, (connection, name))
 
     def is_adopted(self, name: str) -> bool:
@@ -130,17 +130,17 @@ class DynamicQueues:
 
     def connect(self) -> int:
         """The number of a new connection, never given twice."""
-        self._pending.settle()
+        self._pending.flush()
         return reading.numbered(self._database, "connections", "INSERT INTO connections (number) VALUES (?)")
 
     def is_connected(self, number: int) -> bool:
         """Whether a connection of that number has begun and not ended."""
-        self._pending.settle()
+        self._pending.flush()
         return self._connection.execute(_IS_CONNECTED, (number,)).fetchone() is not None
 
     def disconnect(self, number: int) -> int:
         """End a connection: its temporary queues go; returns how many."""
-        self._pending.settle()
+        self._pending.flush()
         names = [name for (name,) in self._connection.execute(_OF_CONNECTION, (number,)).fetchall()]
         for name in names:
             queue = self._definitions.look_up(name)
@@ -151,7 +151,7 @@ class DynamicQueues:
 
     def deleted(self, name: str) -> None:
         """The definition of local queue *name* is deleted by other means: delete also what depends on it."""
-        self._pending.settle()
+        self._pending.flush()
         self._connection.execute("DELETE FROM dynamic_queues WHERE name = ?", (name,))
         for statement in _END_SUBSCRIPTIONS:
             self._connection.execute(statement, (name,))
@@ -160,12 +160,12 @@ class DynamicQueues:
         """The subscriptions that ended with their queues since the last call."""
         ended = [sub_id for (sub_id,) in self._connection.execute("SELECT sub_id FROM ended_subscriptions").fetchall()]
         if ended:
-            self._pending.settle()
+            self._pending.flush()
             self._connection.execute("DELETE FROM ended_subscriptions")
         return ended
 
     def _delete(self, queue: LocalQueue) -> None:
-        self._pending.settle()
+        self._pending.flush()
         self._connection.execute("DELETE FROM messages WHERE queue = ?", (queue.name,))
         self._messages.changed(queue.name)
         if queue.is_temporary:

@@ -17,8 +17,7 @@ from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
-from commands.broker.connections import ListenerReport, Obeyed, Order
-from commands.disk.errors import NotAnsweredError
+from commands.broker.connections import ListenerReport, NotAnsweredError, Obeyed, Order
 from commands.qmgr.store.database import Database
 
 LISTENERS: Final = "listeners "

@@ -14,7 +14,7 @@ from typing import Final
 from commands.broker.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor, reports_expiration
 from commands.broker.objects import DEFAULT_STREAM, TEMPORARY, UNLIMITED_DEPTH, LocalQueue
 from commands.broker.puts import Outgoing
-from commands.broker.state import LAST_US, to_microseconds
+from commands.broker.times import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError
 from commands.headers.put_to_topic import publish_command
 from commands.qmgr.store.counters import Counters
@@ -29,24 +29,17 @@ from commands.qmgr.store.messages import (
     SEQ,
     TIME,
     MessageRow,
+    StoredMessage,
     browse_queue,
     check,
     message_of,
-    promised_to,
     queue_depth,
 )
-from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.write_buffer import WriteBuffer
+from rfh2 import mqi_constants as m
 from rfh2.constants import MQAT_BROKER, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.inherited_ccsids import put_descriptor, resolved_body
-from rfh2.mqi_constants import (
-    MQRC_GET_INHIBITED,
-    MQRC_MD_ERROR,
-    MQRC_OBJECT_TYPE_ERROR,
-    MQRC_PERSISTENT_NOT_ALLOWED,
-    MQRC_TOPIC_STRING_ERROR,
-)
 from rfh2.mqmd import Mqmd
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
@@ -83,7 +76,7 @@ class ReadAhead:
         if ahead is None:
             self.look_at_each((queue,))
         else:
-            self._pending.settle_if_many_taken()
+            self._pending.flush_if_many_taken()
             limit, after = self._looked[queue]
             self._look((queue,), min(16 * limit, _AHEAD), after)
         ahead = self.rows[queue]
@@ -93,7 +86,7 @@ class ReadAhead:
         """Have the first message of each, where it is not known."""
         unknown = [queue for queue in queues if queue not in self.rows]
         if unknown:
-            self._pending.settle_messages()
+            self._pending.flush_messages()
             self._look(unknown, 1, BEFORE_ALL)
 
     def first_of(self, queues: Sequence[str]) -> str | None:
@@ -230,7 +223,7 @@ class MessageTable:
         """As in ``Queues``."""
         local = self._definitions.known(queue)
         if not local.get_enabled:
-            raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
+            raise QueueError(m.MQRC_GET_INHIBITED, local.name, "getting is inhibited")
         return self._taken_first([local.name])
 
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
@@ -308,7 +301,7 @@ class MessageTable:
         )
         if arrived.persistent and local.definition_type == TEMPORARY:
             why = "it is a temporary dynamic queue, which takes no persistent messages"
-            raise MessageRefusedError(MQRC_PERSISTENT_NOT_ALLOWED, name, why)
+            raise MessageRefusedError(m.MQRC_PERSISTENT_NOT_ALLOWED, name, why)
         time_us = self._time_us(time)
         if expires_at is not None:
             end_us: int | None = to_microseconds(expires_at)
@@ -378,7 +371,7 @@ class MessageTable:
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """As in ``Queues``."""
-        self._pending.settle()
+        self._pending.flush()
         return browse_queue(self._database, self._definitions.known(queue).name, to_microseconds(self._clock()))
 
     def depth(self, queue: str) -> int:
@@ -389,7 +382,7 @@ class MessageTable:
         """As in ``Queues``."""
         name = self._definitions.known(queue).name
         self.changed(name)
-        self._pending.settle()
+        self._pending.flush()
         return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
 
     def discard(self, queue: str, seqs: Sequence[int]) -> int:
@@ -399,14 +392,14 @@ class MessageTable:
         """
         name = self._definitions.known(queue).name
         self.changed(name)
-        self._pending.settle()
+        self._pending.flush()
         rows = [(seq, name) for seq in seqs]
         return self._connection.executemany("DELETE FROM messages WHERE seq = ? AND queue = ?", rows).rowcount
 
     def discard_expired(self, now: datetime | None = None) -> int:
         """As in ``Queues``."""
         self.forget()
-        self._pending.settle()
+        self._pending.flush()
         now_us = to_microseconds(now or self._clock())
         return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
 
@@ -419,14 +412,13 @@ class MessageTable:
         self._database.write(_COUNT_BACKOUT, [(seq,) for seq in seqs])
 
     def _depth(self, name: str) -> int:
-        self._pending.settle()
+        self._pending.flush()
         return queue_depth(self._connection, name, to_microseconds(self._clock()))
 
     def _counted(self, name: str) -> int:
         count = self._depths.get(name)
         if count is None:
-            # MAXDEPTH counts what units of work of programs have put and not committed, too.
-            count = self._depths[name] = self._depth(name) + promised_to(self._connection, name)
+            count = self._depths[name] = self._depth(name)
         return count
 
     def _next(self) -> int:
@@ -448,12 +440,14 @@ def _publication(alias: str, topic: str, md: bytes, body: bytes) -> tuple[bytes,
     MessageRefusedError 2026 for a descriptor or headers that cannot be read.
     """
     if not topic:
-        raise QueueError(MQRC_TOPIC_STRING_ERROR, alias, "it is an alias of a topic object without a TOPICSTR")
+        raise QueueError(m.MQRC_TOPIC_STRING_ERROR, alias, "it is an alias of a topic object without a TOPICSTR")
     try:
         mqmd = Mqmd.decode(md)
         if mqmd.put_appl_type == MQAT_BROKER:
-            raise QueueError(MQRC_OBJECT_TYPE_ERROR, alias, "it is an alias of a topic, and takes nothing from brokers")
+            raise QueueError(
+                m.MQRC_OBJECT_TYPE_ERROR, alias, "it is an alias of a topic, and takes nothing from brokers"
+            )
         mqmd, command = publish_command(topic, mqmd, body)
         return mqmd.encode(), command
     except (DecodeError, EncodeError) as error:
-        raise MessageRefusedError(MQRC_MD_ERROR, alias, str(error)) from error
+        raise MessageRefusedError(m.MQRC_MD_ERROR, alias, str(error)) from error

@@ -10,13 +10,50 @@ waits for its reader holds no snapshot, and does not prevent a checkpoint of the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, leave
-from commands.broker.state import from_microseconds
+from commands.broker.times import from_microseconds
 from commands.disk.errors import UNREADABLE, StoreDamagedError
 from commands.qmgr.store.database import FAILURES, MANY, Connection, Database
-from commands.qmgr.store.port import StoredMessage
+from rfh2.captured import CapturedMessage
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class StoredMessage:
+    """A message on a queue, or got from one.
+
+    seq: number of arrival, unique in the queue manager for ever. queue: the local queue, no alias. time: of arrival,
+    UTC. user: who put it. md: the descriptor as a get gives it, with the Expiry that is left and the BackoutCount.
+    body: headers and data. priority: 0 to 9. expires_at: UTC, None for never. backout_count: how often a get of it was
+    backed out.
+    """
+
+    seq: int
+    queue: str
+    time: datetime
+    user: str | None
+    md: bytes
+    body: bytes
+    persistent: bool
+    priority: int
+    expires_at: datetime | None = None
+    backout_count: int = 0
+
+    def captured(self, qmgr: str) -> CapturedMessage:
+        """This message as queue manager *qmgr* would show it to a person or a program."""
+        return CapturedMessage.model_construct(
+            seq=self.seq,
+            time=self.time,
+            qmgr=qmgr,
+            queue=self.queue,
+            user=self.user,
+            md_hex=self.md.hex(),
+            body_hex=self.body.hex(),
+        )
+
 
 SHORT_BYTES: Final = 8 * 1024
 
@@ -44,6 +81,7 @@ QUEUE: Final = 1
 RANK: Final = 2
 TIME: Final = 3
 USER: Final = 4
+PERSISTENT: Final = 5
 EXPIRES_AT: Final = 6
 MD: Final = 7
 BODY: Final = 8
@@ -82,10 +120,10 @@ _KEYS = """SELECT rank, seq FROM messages WHERE queue = ? AND (rank, seq) > (?, 
 
 PUT_LANE: Final = "put"
 """Lanes of what units of work have put are called so; then come the owner's words and the queue."""
-_PROMISED: Final = f"""SELECT count(*) FROM messages WHERE queue >= '{PUT_LANE} ' AND queue < '{PUT_LANE}!'
-    AND substr(queue, length(queue) - length(:queue)) = ' ' || :queue"""
-_DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
-    - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)"""
+_DEPTH = f"""SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
+    - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)
+    + (SELECT count(*) FROM messages WHERE queue >= '{PUT_LANE} ' AND queue < '{PUT_LANE}!'
+    AND substr(queue, length(queue) - length(:queue)) = ' ' || :queue)"""
 
 
 def check(database: Database, row: MessageRow) -> None:
@@ -138,13 +176,10 @@ def browse_queue(database: Database, queue: str, now_us: int) -> Iterator[Stored
         raise database.translated(error) from error
 
 
-def promised_to(connection: Connection, queue: str) -> int:
-    """How many messages are on lanes of units of work for a queue (``uncommitted``)."""
-    (count,) = connection.execute(_PROMISED, {"queue": queue}).fetchone()
-    return int(count)
-
-
 def queue_depth(connection: Connection, queue: str, now_us: int) -> int:
-    """How many messages browse would give."""
+    """How many messages browse would give, and how many more units of work have put (``uncommitted``).
+
+    So IBM MQ counts them too, for CURDEPTH and MAXDEPTH; what a unit of work has got is not counted.
+    """
     (count,) = connection.execute(_DEPTH, {"queue": queue, "now": now_us}).fetchone()
     return int(count)

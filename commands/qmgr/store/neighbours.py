@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from commands.disk.errors import readable
-from commands.network.flows import Link
 from commands.network.repository import RepositoryEntry, entry_of, text_of
-from commands.network.topology import NeighbourStatus, Refresh, Relation
+from commands.network.topology import Link, NeighbourStatus, Refresh, Relation
 from commands.qmgr.store.database import Connection, Database, translate_errors
 
 Arrived = tuple[int, int]
@@ -102,23 +101,23 @@ def sequence_in(database: Database, qmgr: str) -> SequenceNumbers:
 
 
 class NeighbourRecords:
-    """Those of a queue manager, in its units of work. settle: writes what is pending. changed: told that they did."""
+    """Those of a queue manager, in its units of work. flush: writes what is pending. changed: told that they did."""
 
-    __slots__ = ("_changed", "_settle", "database")
+    __slots__ = ("_changed", "_flush", "database")
 
-    def __init__(self, database: Database, settle: Callable[[], None], changed: Callable[[], None]) -> None:
-        self.database, self._settle, self._changed = database, settle, changed
+    def __init__(self, database: Database, flush: Callable[[], None], changed: Callable[[], None]) -> None:
+        self.database, self._flush, self._changed = database, flush, changed
 
     @translate_errors
     def all(self) -> list[NeighbourRecord]:
         """All neighbours, by name and cluster. Raises StoreDamagedError."""
-        self._settle()
+        self._flush()
         return neighbours_in(self.database)
 
     @translate_errors
     def save(self, record: NeighbourRecord) -> None:
         """Record a neighbour, or another state of it."""
-        self._settle()
+        self._flush()
         row = (record.qmgr, record.cluster, record.relation.value, record.status.value, record.refresh.value)
         self.database.connection.execute(_SAVE, row)
         self._changed()
@@ -126,7 +125,7 @@ class NeighbourRecords:
     @translate_errors
     def forget(self, link: Link) -> None:
         """There is no such neighbour any more."""
-        self._settle()
+        self._flush()
         of = (link.neighbour, link.cluster)
         self.database.connection.execute("DELETE FROM neighbours WHERE qmgr = ? AND cluster = ?", of)
         self.database.connection.execute("DELETE FROM sent_proxies WHERE neighbour = ? AND cluster = ?", of)
@@ -135,13 +134,13 @@ class NeighbourRecords:
     @translate_errors
     def repository(self) -> list[RepositoryEntry]:
         """What is known of other members of clusters, by name. Raises StoreDamagedError."""
-        self._settle()
+        self._flush()
         return repository_in(self.database.connection, self.database.path)
 
     @translate_errors
     def learn(self, entry: RepositoryEntry) -> None:
         """Know this of a queue manager from now on; nothing any more if it is in no cluster."""
-        self._settle()
+        self._flush()
         if entry.clusters:
             self.database.connection.execute(_LEARN, (entry.qmgr, text_of(entry)))
         else:
@@ -154,7 +153,7 @@ class NeighbourRecords:
 
         All of them, or those with this name, or in this cluster.
         """
-        self._settle()
+        self._flush()
         change = """UPDATE neighbours SET refresh = CASE WHEN refresh < :refresh THEN :refresh ELSE refresh END
             WHERE qmgr = coalesce(:qmgr, qmgr) AND cluster = coalesce(:cluster, cluster)"""
         values = {"refresh": refresh.value, "qmgr": qmgr, "cluster": cluster}
@@ -166,71 +165,71 @@ class NeighbourRecords:
     @translate_errors
     def sent_proxies(self, link: Link) -> set[str]:
         """The topic strings of proxy subscriptions that went by *link*, and that were not withdrawn."""
-        self._settle()
+        self._flush()
         query = "SELECT topic FROM sent_proxies WHERE neighbour = ? AND cluster = ?"
         return {topic for (topic,) in self.database.connection.execute(query, (link.neighbour, link.cluster))}
 
     @translate_errors
     def proxies_sent(self, link: Link, topics: Iterable[str]) -> None:
         """Note that these are sent by *link*."""
-        self._settle()
+        self._flush()
         rows = [(link.neighbour, link.cluster, topic) for topic in topics]
         self.database.connection.executemany(_SENT, rows)
 
     @translate_errors
     def proxies_withdrawn(self, link: Link, topics: Iterable[str]) -> None:
         """Note that these are withdrawn."""
-        self._settle()
+        self._flush()
         rows = [(link.neighbour, link.cluster, topic) for topic in topics]
         self.database.connection.executemany(_WITHDRAWN, rows)
 
     @translate_errors
     def claim(self, sender: str, claim: str) -> set[Arrived]:
         """Have only the channel named *claim* bring messages of *sender*; returns those that arrived, not forgotten."""
-        self._settle()
+        self._flush()
         self.database.connection.execute(_CLAIM, (sender, claim))
         return self.arrived(sender)
 
     @translate_errors
     def is_claimed(self, sender: str, claim: str) -> bool:
         """Whether *claim* is still the channel that may bring messages of *sender*."""
-        self._settle()
+        self._flush()
         found = self.database.connection.execute("SELECT claim FROM senders WHERE qmgr = ?", (sender,)).fetchone()
         return found is not None and found[0] == claim
 
     @translate_errors
     def has_sent(self, qmgr: str) -> bool:
         """Whether a channel has ever begun to bring messages of *qmgr*."""
-        self._settle()
+        self._flush()
         return self.database.connection.execute("SELECT 1 FROM senders WHERE qmgr = ?", (qmgr,)).fetchone() is not None
 
     @translate_errors
     def arrived(self, sender: str) -> set[Arrived]:
         """The messages of *sender* that have arrived and may still be on its transmission queue."""
-        self._settle()
+        self._flush()
         return set(self.database.connection.execute("SELECT seq, time FROM arrived WHERE sender = ?", (sender,)))
 
     @translate_errors
     def arrive(self, sender: str, messages: Iterable[Arrived], gone: Iterable[Arrived]) -> None:
         """Record *messages* as arrived; forget *gone*, which have left the transmission queue."""
-        self._settle()
+        self._flush()
         self.database.connection.executemany(_GONE, [(sender, *each) for each in gone])
         self.database.connection.executemany(_ARRIVED, [(sender, *each) for each in messages])
 
     @translate_errors
     def sequence(self, qmgr: str) -> SequenceNumbers:
         """The sequence numbers for *qmgr*; zero where nothing was carried yet."""
-        self._settle()
+        self._flush()
         return sequence_in(self.database, qmgr)
 
     @translate_errors
     def number_sent(self, receiver: str, number: int) -> None:
         """Note the sequence number of the last batch that was carried to *receiver*."""
-        self._settle()
+        self._flush()
         self.database.connection.execute(_NUMBER_SENT, (receiver, number))
 
     @translate_errors
     def number_received(self, sender: str, number: int) -> None:
         """Note the sequence number of the last batch that came from *sender*."""
-        self._settle()
+        self._flush()
         self.database.connection.execute(_NUMBER_RECEIVED, (sender, number))

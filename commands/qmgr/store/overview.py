@@ -9,7 +9,7 @@ from typing import Final
 
 from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects
-from commands.broker.state import from_microseconds
+from commands.broker.times import from_microseconds
 from commands.disk.errors import StoreDamagedError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.counters import queue_counts
@@ -51,15 +51,15 @@ class Totals:
 class Overview:
     """One queue manager at one moment.
 
-    queues: by name. owed: to which queue, how many publications that could be put nowhere, since when; "" is the
-    dead-letter queue. subscriptions, retained: how many there are. totals: what was counted of subscriptions and
+    queues: by name. undelivered: for which queue, how many publications that could be put nowhere, since when; "" is
+    the dead-letter queue. subscriptions, retained: how many there are. totals: what was counted of subscriptions and
     topics. file_bytes: of the database; free_bytes: of these, what new messages will fill before it grows; log_bytes:
     of its write-ahead log. neighbours: the parent, the children and the members of clusters that are recorded.
     """
 
     objects: Objects
     queues: tuple[QueueOverview, ...]
-    owed: tuple[tuple[str, int, datetime], ...]
+    undelivered: tuple[tuple[str, int, datetime], ...]
     subscriptions: int
     retained: int
     totals: Totals
@@ -88,14 +88,16 @@ def overview(database: Database, now_us: int) -> Overview:
     for name in sorted(objects.queues):
         depth = queue_depth(connection, name, now_us)
         with readable(database.path, f"first message of {name}"):
-            (oldest_us,) = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else (None,)
-            oldest = None if oldest_us is None else from_microseconds(oldest_us)
+            found = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else None
+            oldest = None if found is None else from_microseconds(found[0])
         queues.append(QueueOverview(objects.queues[name], depth, oldest, counted.get(name, QueueCounts())))
     counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
     (subscriptions,), (retained,) = counts
-    owed = tuple((name, count, from_microseconds(since)) for name, count, since in undelivered_overview(connection))
+    undelivered = tuple(
+        (name, count, from_microseconds(since)) for name, count, since in undelivered_overview(connection)
+    )
     totals = _totals(connection)
-    held = (owed, subscriptions, retained, totals)
+    held = (undelivered, subscriptions, retained, totals)
     return Overview(objects, tuple(queues), *held, *database.sizes(), tuple(neighbours_in(database)))
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -20,45 +19,10 @@ from typing import Protocol, Self, runtime_checkable
 from commands.broker.counts import Counting
 from commands.broker.objects import Definition, LocalQueue, Objects
 from commands.broker.puts import Outgoing
+from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.neighbours import NeighbourRecords
-from rfh2.captured import CapturedMessage
 from streams.operations import Effect, RetainedPublication
 from streams.subscriptions import Subscription
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class StoredMessage:
-    """A message on a queue, or got from one.
-
-    seq: number of arrival, unique in the queue manager for ever. queue: the local queue, no alias. time: of arrival,
-    UTC. user: who put it. md: the descriptor as a get gives it, with the Expiry that is left and the BackoutCount.
-    body: headers and data. priority: 0 to 9. expires_at: UTC, None for never. backout_count: how often a get of it was
-    backed out.
-    """
-
-    seq: int
-    queue: str
-    time: datetime
-    user: str | None
-    md: bytes
-    body: bytes
-    persistent: bool
-    priority: int
-    expires_at: datetime | None = None
-    backout_count: int = 0
-
-    def captured(self, qmgr: str) -> CapturedMessage:
-        """This message as queue manager *qmgr* would show it to a person or a program."""
-        return CapturedMessage.model_construct(
-            seq=self.seq,
-            time=self.time,
-            qmgr=qmgr,
-            queue=self.queue,
-            user=self.user,
-            md_hex=self.md.hex(),
-            body_hex=self.body.hex(),
-        )
-
 
 LoadedState = tuple[Objects, list[Subscription], list[RetainedPublication]]
 
@@ -101,7 +65,7 @@ class Queues(Protocol):
         """The messages that gets would return, in order; they stay on the queue. Raises UnknownQueueError."""
 
     def depth(self, queue: str) -> int:
-        """How many messages have not expired. Raises UnknownQueueError."""
+        """How many messages have not expired, those that units of work have put too. Raises UnknownQueueError."""
 
     def clear_queue(self, queue: str) -> int:
         """Remove all messages; returns how many there were. Raises UnknownQueueError."""

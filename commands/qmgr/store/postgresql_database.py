@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
+from commands.broker.connections import NotAnsweredError
 from commands.config.home import PostgresqlHome
 from commands.disk.errors import (
-    NotAnsweredError,
     QueueManagerInUseError,
     QueueManagerNotFoundError,
     ServerAwayError,

@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.config.home import Home
 from commands.disk.errors import (
     StoreDamagedError,
@@ -31,10 +31,10 @@ from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.counters import subscription_counts, topic_counts
 from commands.qmgr.store.database import Connection, Database, Durability, translate_errors
 from commands.qmgr.store.definitions import Queue, look_up, look_up_namelist, resolved, was_made
-from commands.qmgr.store.messages import browse_queue, queue_depth
+from commands.qmgr.store.messages import StoredMessage, browse_queue, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
 from commands.qmgr.store.overview import Overview, beginnings, overview
-from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork, Tables
 from rfh2.errors import StoreError
 from streams.topic_objects import Namelist
@@ -157,13 +157,13 @@ class QueueManagerStore:
     @translate_errors
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """The messages on *queue*, in queue order, without blocking other processes. Raises UnknownQueueError."""
-        self._tables.pending.settle()
+        self._tables.pending.flush()
         return browse_queue(self.database, self._local(queue), self._now_us())
 
     @translate_errors
     def depth(self, queue: str) -> int:
-        """How many messages on *queue* have not expired. Raises UnknownQueueError."""
-        self._tables.pending.settle()
+        """How many messages of *queue* have not expired, as ``Queues.depth`` says. Raises UnknownQueueError."""
+        self._tables.pending.flush()
         return queue_depth(self.database.connection, self._local(queue), self._now_us())
 
     @translate_errors
@@ -185,7 +185,7 @@ class QueueManagerStore:
     @translate_errors
     def definitions_version(self) -> int:
         """A number that changes with the definitions. Raises StoreDamagedError."""
-        self._tables.pending.settle()
+        self._tables.pending.flush()
         return self.database.versions()[1]
 
     @translate_errors
@@ -211,26 +211,26 @@ class QueueManagerStore:
     @translate_errors
     def local_queues(self) -> list[LocalQueue]:
         """The definitions of all local queues. Raises StoreDamagedError."""
-        self._tables.pending.settle()
+        self._tables.pending.flush()
         return reading.local_queues(self.database)
 
     @translate_errors
     def numbers_left(self, seqs: Iterable[int]) -> set[int]:
         """Those of *seqs* that are still messages, on whatever queue, or of a program's unit of work."""
-        self._tables.pending.settle()
+        self._tables.pending.flush()
         find = self.database.connection.execute
         return {seq for seq in seqs if find("SELECT 1 FROM messages WHERE seq = ?", (seq,)).fetchone()}
 
     @translate_errors
     def neighbours(self) -> list[NeighbourRecord]:
         """The parent and the children, by name, as they were last recorded. Raises StoreDamagedError."""
-        self._tables.pending.settle()
+        self._tables.pending.flush()
         return neighbours_in(self.database)
 
     @translate_errors
     def sequence(self, qmgr: str) -> SequenceNumbers:
         """The sequence numbers of batches carried to another queue manager, and from there."""
-        self._tables.pending.settle()
+        self._tables.pending.flush()
         return sequence_in(self.database, qmgr)
 
     @translate_errors
@@ -254,7 +254,7 @@ class QueueManagerStore:
     @translate_errors
     def beginnings(self, queue: str, size_bytes: int, limit: int) -> list[tuple[bytes, bytes]]:
         """Descriptor and first bytes of the first *limit* messages of *queue*. Raises UnknownQueueError."""
-        self._tables.pending.settle()
+        self._tables.pending.flush()
         return list(beginnings(self.database, self._local(queue), size_bytes, limit))
 
     @contextmanager
@@ -263,7 +263,7 @@ class QueueManagerStore:
 
         It is the open transaction, or a read transaction, which does not block other processes.
         """
-        self._tables.pending.settle()
+        self._tables.pending.flush()
         connection = self.database.connection
         if connection.in_transaction:
             yield connection

@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
-from commands.broker.state import from_microseconds, subscription_of
+from commands.broker.state import subscription_of
+from commands.broker.times import from_microseconds
 from commands.disk.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
 from commands.network.repository import give_copies
 from commands.qmgr.store.database import FAILURES, Connection, Database
@@ -34,15 +35,15 @@ _TOPIC: Final = "SELECT topic FROM retained WHERE publication = ? LIMIT 1"
 
 
 class KeptMessages:
-    """The messages of a database's retained publications. settle: called before the table is read.
+    """The messages of a database's retained publications. flush: called before the table is read.
 
     The cache holds at most ``CACHE_BYTES``, and the message asked for last however long it is.
     """
 
-    __slots__ = ("_cache", "_database", "_room", "_settle", "_size_bytes")
+    __slots__ = ("_cache", "_database", "_flush", "_most_bytes", "_size_bytes")
 
-    def __init__(self, database: Database, settle: Callable[[], None], room_bytes: int = CACHE_BYTES) -> None:
-        self._database, self._settle, self._room = database, settle, room_bytes
+    def __init__(self, database: Database, flush: Callable[[], None], most_bytes: int = CACHE_BYTES) -> None:
+        self._database, self._flush, self._most_bytes = database, flush, most_bytes
         # The one used last is the last one. What was not asked for since it was written is not decoded.
         self._cache: dict[int, tuple[Message | tuple[bytes, bytes], int]] = {}
         self._size_bytes = 0
@@ -55,7 +56,7 @@ class KeptMessages:
             message = held if isinstance(held, Message) else self._decoded(number, *held)
             self._cache[number] = message, size_bytes
             return message
-        self._settle()
+        self._flush()
         try:
             row = self._database.connection.execute(_MESSAGE, (number,)).fetchone()
         except FAILURES as error:
@@ -87,7 +88,7 @@ class KeptMessages:
         size_bytes += _OVERHEAD_BYTES
         self._cache[number] = message, size_bytes
         self._size_bytes += size_bytes
-        while self._size_bytes > self._room and len(self._cache) > 1:
+        while self._size_bytes > self._most_bytes and len(self._cache) > 1:
             _, gone_bytes = self._cache.pop(next(iter(self._cache)))
             self._size_bytes -= gone_bytes
 

@@ -21,7 +21,7 @@ sent_proxies  the topic strings of proxy subscriptions that a neighbour was sent
 repository    what is known of others that share a cluster, each as JSON (``commands.network.repository``)
 senders, arrived   of messages that another queue manager of the same home sent: which channel may bring them, and those
               of which it is not known yet that they have left the other's transmission queue
-prepared      branches of global transactions that are in doubt (``commands.qmgr.store.prepared``); a number is never
+prepared      branches of global transactions that are in doubt; a number is never
               given twice
 sequences     how many batches of messages were carried to another queue manager of the home, and came from there
 state         one row; version grows with each unit of work that changes definitions, subscriptions or retained, and

@@ -77,7 +77,7 @@ class StateTable:
         self._database, self._connection, self._pending = pending.database, pending.database.connection, pending
         self._definitions, self._counters, self._dynamic = definitions, counters, dynamic
         self._messages, self._uncommitted = messages, uncommitted
-        self.retained = KeptMessages(pending.database, pending.settle)
+        self.retained = KeptMessages(pending.database, pending.flush)
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
         self.versions = self._before = (-1, -1)
 
@@ -103,17 +103,17 @@ class StateTable:
 
     def load(self) -> LoadedState:
         """Everything (``Knowledge.load_state``)."""
-        self._pending.settle()
+        self._pending.flush()
         return reading.load_state(self._connection, self._database.path, self.retained)
 
     def load_objects(self) -> Objects:
         """The definitions alone. Raises StoreDamagedError."""
-        self._pending.settle()
+        self._pending.flush()
         return reading.load_objects(self._connection, self._database.path)
 
     def local_queues(self) -> list[LocalQueue]:
         """The definitions of local queues. Raises StoreDamagedError."""
-        self._pending.settle()
+        self._pending.flush()
         return reading.local_queues(self._database)
 
     def save(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
@@ -155,7 +155,7 @@ class StateTable:
                     retained.pop(topic_string, None)
                 case _:
                     assert_never(effect)
-        pending.settle_if_much()
+        pending.flush_if_much()
         return list(retained.values())
 
     def save_definition(self, definition: Definition) -> None:
@@ -181,7 +181,7 @@ class StateTable:
 
     def discard_nonpersistent(self) -> int:
         """Delete the retained publications that do not survive a restart; how many topics had one."""
-        self._pending.settle()
+        self._pending.flush()
         gone = self._connection.execute(_FORGET_NONPERSISTENT).rowcount
         if gone:
             self.changed()

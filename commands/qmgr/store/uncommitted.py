@@ -27,7 +27,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.messages import (
@@ -129,7 +129,7 @@ class Uncommitted:
             if first is None or first[EXPIRES_AT] is None:
                 return first
         if self._pending.has_messages:
-            self._pending.settle()
+            self._pending.flush()
         wanted = match.ids
         conditions = "".join(f" AND {ID_CONDITIONS[name]}" for name in wanted)
         values = {"queue": queue, "now": now_us, "rank": after[0], "after": after[1], **wanted}
@@ -143,7 +143,7 @@ class Uncommitted:
 
     def counts(self, owner: str) -> tuple[int, int]:
         """How many messages of *owner*'s unit of work were put, and got."""
-        self._pending.settle()
+        self._pending.flush()
         put, got = (self._connection.execute(_COUNT, _range(lane, owner)).fetchone()[0] for lane in (_PUT, _GOT))
         return put, got
 
@@ -156,7 +156,7 @@ class Uncommitted:
         return self._has(queue, (_GOT, _PUT))
 
     def _has(self, queue: str, of: tuple[str, ...]) -> bool:
-        self._pending.settle()
+        self._pending.flush()
         kinds = (lane.removesuffix("{} ") for lane in of)
         found = (self._connection.execute(_LANES, (kind, kind[:-1] + "!")).fetchall() for kind in kinds)
         return any(lane.endswith(f" {queue}") for lanes in found for lane, _ in lanes)
@@ -166,14 +166,14 @@ class Uncommitted:
         pending = self._pending.last_put(seq)
         if pending is not None:
             return pending
-        self._pending.settle()
+        self._pending.flush()
         row: MessageRow = self._connection.execute(_MESSAGE, (seq,)).fetchone()
         check(self._database, row)
         return row
 
     def expired(self, now: datetime) -> list[MessageRow]:
         """The messages that have expired at *now* and ask for a report of that. Raises StoreDamagedError."""
-        self._pending.settle()
+        self._pending.flush()
         found = self._connection.execute(_EXPIRED, (to_microseconds(now),)).fetchall()
         return [self.message(seq) for seq, md in found if reports_expiration(md)]
 
@@ -199,13 +199,13 @@ class Uncommitted:
         if pending is not None:
             self._pending.move_last(lane + pending[QUEUE])
         else:
-            self._pending.settle()
+            self._pending.flush()
             self._connection.execute(_MOVE, (lane, seq))
         self._messages.removed(queue, seq)
 
     def activate(self, owner: str, msg_id: bytes, put: bool) -> Came:
         """Put a deferred message on its queue, or with *put* false delete it; returns the queue that has it."""
-        self._pending.settle()
+        self._pending.flush()
         values = (*_range(_DEFERRED, owner), msg_id)
         found = self._connection.execute(_DEFERRED_OF_ID, values).fetchone()
         if found is None:
@@ -228,7 +228,7 @@ class Uncommitted:
 
     def pass_on(self, owner: str, heir: str) -> bool:
         """Have the unit of work belong to *heir*; whether there is anything in it."""
-        self._pending.settle()
+        self._pending.flush()
         found = 0
         for lane in (_GOT, _PUT):
             values = (lane.format(heir), len(lane.format(owner)) + 1, *_range(lane, owner))
@@ -237,7 +237,7 @@ class Uncommitted:
 
     def discard(self, owner: str, exists: Callable[[str], bool]) -> None:
         """Delete what is in the unit of work and belongs to queues that there are not."""
-        self._pending.settle()
+        self._pending.flush()
         for lane in (_GOT, _PUT):
             for name, _ in self._connection.execute(_LANES, _range(lane, owner)).fetchall():
                 if not exists(name.rpartition(" ")[2]):
@@ -245,13 +245,13 @@ class Uncommitted:
 
     def commit(self, owner: str) -> Came:
         """End the unit of work; returns the queues that have new messages."""
-        self._pending.settle()
+        self._pending.flush()
         self._connection.execute(_DELETE, _range(_GOT, owner))
         return self._returned(_PUT, owner, 0)
 
     def backout(self, owner: str) -> Came:
         """Undo the unit of work; returns the queues to which messages came back."""
-        self._pending.settle()
+        self._pending.flush()
         self._connection.execute(_DELETE, _range(_PUT, owner))
         return self._returned(_GOT, owner, 1)
 

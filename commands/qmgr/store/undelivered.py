@@ -12,11 +12,10 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.descriptor import TENTH_US
-from commands.broker.state import LAST_US, to_microseconds
+from commands.broker.times import LAST_US, to_microseconds
 from commands.qmgr.store.database import FAILURES, Connection, Database
 from commands.qmgr.store.message_table import MessageTable
-from commands.qmgr.store.messages import FIRST_MESSAGES, message_of
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import FIRST_MESSAGES, StoredMessage, message_of
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqmd import Mqmd
 
@@ -41,7 +40,7 @@ class UndeliveredMessages:
     def queues(self) -> set[str]:
         """The queues for which something is undelivered."""
         if self._lanes is None:
-            self._pending.settle()
+            self._pending.flush()
             self._lanes = set()
             after = _BEFORE
             while (row := self._connection.execute(_NEXT_LANE, (after, _BEHIND)).fetchone())[0] is not None:
@@ -70,7 +69,7 @@ class UndeliveredMessages:
 
     def first(self, queue: str, limit: int, now: datetime) -> list[StoredMessage]:
         """The first *limit* undelivered for *queue*, expired ones too, with the Expiry that is left."""
-        self._pending.settle()
+        self._pending.flush()
         now_us = to_microseconds(now)
         rows = self._connection.execute(FIRST_MESSAGES, (_LANE + queue, limit)).fetchall()
         return [message_of(self._database, row, now_us) for row in rows]
@@ -87,7 +86,7 @@ class UndeliveredMessages:
 
     def tried(self, queue: str, most: int | None) -> int:
         """A try failed; returns how many are discarded: not persistent and tried *most* times (None: none)."""
-        self._pending.settle()
+        self._pending.flush()
         self._connection.execute(_TRIED, (_LANE + queue,))
         if most is None:
             return 0
@@ -96,7 +95,7 @@ class UndeliveredMessages:
 
     def total(self) -> tuple[int, int]:
         """How many messages, and how many bytes, are undelivered in all."""
-        self._pending.settle()
+        self._pending.flush()
         count, size_bytes = self._connection.execute(_TOTAL, (_BEFORE, _BEHIND)).fetchone()
         return int(count), int(size_bytes)
 

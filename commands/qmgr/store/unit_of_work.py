@@ -13,18 +13,71 @@ from functools import wraps
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
+from commands.qmgr.store import reading
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.dynamic_queues import DynamicQueues
 from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.neighbours import NeighbourRecords
-from commands.qmgr.store.prepared import Prepared
 from commands.qmgr.store.state_table import StateTable
-from commands.qmgr.store.uncommitted import Uncommitted
+from commands.qmgr.store.uncommitted import Came, Uncommitted
 from commands.qmgr.store.undelivered import UndeliveredMessages
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.errors import StoreError
+
+# Branches of global transactions that are prepared: in doubt until a transaction manager says how they end.
+#
+# Their messages stay on the lanes of ``commands.qmgr.store.uncommitted``, of an owner that is not a connection: neither
+# the end of a program, nor that of the listener, nor that of the machine ends them.
+
+
+class Prepared:
+    """Those of one queue manager. exists: whether there is a local queue of that name."""
+
+    __slots__ = ("_connection", "_database", "_exists", "_uncommitted")
+
+    def __init__(self, database: Database, uncommitted: Uncommitted, exists: Callable[[str], bool]) -> None:
+        self._database, self._connection = database, database.connection
+        self._uncommitted, self._exists = uncommitted, exists
+
+    def add(self, xid: bytes, owner: str) -> bool:
+        """Prepare branch *xid*, whose messages are *owner*'s; whether it has any. If not, nothing is kept of it."""
+        number = reading.numbered(self._database, "prepared", "INSERT INTO prepared (number, xid) VALUES (?, ?)", xid)
+        has_messages = self._uncommitted.pass_on(owner, f"xa {number}")
+        if not has_messages:
+            self._connection.execute("DELETE FROM prepared WHERE number = ?", (number,))
+        return has_messages
+
+    def number(self, xid: bytes) -> int | None:
+        """The number of the branch; None where it is not prepared."""
+        row = self._connection.execute("SELECT number FROM prepared WHERE xid = ?", (xid,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def in_doubt(self) -> list[tuple[int, bytes]]:
+        """All branches, the oldest first: numbers and XIDs."""
+        return self._connection.execute("SELECT number, xid FROM prepared ORDER BY number").fetchall()
+
+    def counts(self, number: int) -> tuple[int, int]:
+        """How many messages a branch has put, and got."""
+        return self._uncommitted.counts(f"xa {number}")
+
+    def resolve(self, number: int, commit: bool) -> Came | None:
+        """The same as ``end``, of a branch that may not be there any more: None then."""
+        if not any(number == known for known, _ in self.in_doubt()):
+            return None
+        return self.end(number, commit)
+
+    def end(self, number: int, commit: bool) -> Came:
+        """Commit the branch, or back it out; returns the queues that have more messages.
+
+        What belongs to a dynamic queue that has gone meanwhile goes too.
+        """
+        owner = f"xa {number}"
+        self._uncommitted.discard(owner, self._exists)
+        came = self._uncommitted.commit(owner) if commit else self._uncommitted.backout(owner)
+        self._connection.execute("DELETE FROM prepared WHERE number = ?", (number,))
+        return came
 
 
 class Tables:
@@ -55,7 +108,7 @@ class Tables:
         self.prepared = Prepared(database, self.uncommitted, lambda name: self.definitions.find(name) is not None)
         self.dynamic = DynamicQueues(pending, self.definitions, self.messages, self.undelivered, clock)
         self.state = StateTable(pending, self.definitions, self.counters, self.dynamic, self.messages, self.uncommitted)
-        self.neighbours = NeighbourRecords(database, pending.settle, self.state.changed)
+        self.neighbours = NeighbourRecords(database, pending.flush, self.state.changed)
 
     def begin(self) -> None:
         """A unit of work begins: anything may have changed. Raises StoreDamagedError; ``FAILURES``."""
@@ -223,7 +276,7 @@ class EmbeddedUnitOfWork:
     def commit(self) -> None:
         tables = self._require_open()
         try:
-            tables.pending.flush()
+            tables.pending.write()
             tables.counters.write()
             self.database.commit()
         except Exception as error:

@@ -1,7 +1,7 @@
 """The pending writes of a unit of work: when they are made, and how a part of it is backed out.
 
 They are written many rows at a time, which takes a third of the time. Whoever reads a table has what is pending for it
-written before (``settle``), so a reader sees no difference. A part that is backed out removes what it added without
+written before (``flush``), so a reader sees no difference. A part that is backed out removes what it added without
 touching a table.
 
 A part becomes a savepoint only with its first statement, and most parts have none. What was pending before the
@@ -91,7 +91,7 @@ class WriteBuffer:
         put = self._put
         put += rows
         if is_long:
-            self.settle()
+            self.flush()
         elif self._bytes > _MOST_BYTES or len(put) > _MOST_MESSAGES:
             self._make_room()
 
@@ -99,7 +99,7 @@ class WriteBuffer:
         """A message less."""
         self._taken.append((seq,))
 
-    def settle_if_many_taken(self) -> None:
+    def flush_if_many_taken(self) -> None:
         """Write what was taken where it is so much that who reads behind it takes long to pass it (SQLite does)."""
         if len(self._taken) > _MOST_ROWS:
             self._make_room()
@@ -138,23 +138,23 @@ class WriteBuffer:
     # Writing it
 
     @translate_errors
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Write all that is pending: before a table is read, or written by other means. Raises StoreError."""
-        self._settle(messages_alone=False)
+        self._flush(messages_alone=False)
 
     @translate_errors
-    def settle_messages(self) -> None:
+    def flush_messages(self) -> None:
         """Write the messages that are pending, before they are read: what is retained may change often until then.
 
-        Nothing else may be written after it but by ``settle``.
+        Nothing else may be written after it but by ``flush``.
         """
         if self.has_messages:
-            self._settle(messages_alone=True)
+            self._flush(messages_alone=True)
 
-    def settle_if_much(self) -> None:
+    def flush_if_much(self) -> None:
         """Write all that is pending where it takes much memory."""
         if self._bytes > _MOST_BYTES or len(self._statements) > _MOST_ROWS:
-            self.settle()
+            self.flush()
 
     @translate_errors
     def _make_room(self) -> None:
@@ -162,48 +162,48 @@ class WriteBuffer:
         put, taken, *others = self._part or NOTHING
         gone = taken if taken >= _MOST_MESSAGES else 0
         if self._savepoint or not (put or gone):
-            self._settle(messages_alone=True)
+            self._flush(messages_alone=True)
             return
-        self._settle(messages_alone=True, before_part=(put, gone, 0, 0))
+        self._flush(messages_alone=True, before_part=(put, gone, 0, 0))
         self._part = (0, taken - gone, others[0], others[1])
 
-    def _settle(self, messages_alone: bool, before_part: Mark | None = None) -> None:
+    def _flush(self, messages_alone: bool, before_part: Mark | None = None) -> None:
         connection, part = self.database.connection, self._part
         if not connection.in_transaction:
             return  # of a unit of work that the database has ended
-        flush = self._flush_messages if messages_alone else self.flush
+        write = self._write_messages if messages_alone else self.write
         try:
             if before_part is not None:
-                self._flush_messages(before_part)
+                self._write_messages(before_part)
                 return
             if part is not None:
                 if not self._savepoint:
-                    flush(part)
+                    write(part)
                     self.database.savepoint()
                     self._savepoint = True
                 elif not messages_alone and part != NOTHING:
                     self._earlier = self._first(part)
                 self._part = (0, 0, *part[2:]) if messages_alone else NOTHING
-            flush()
+            write()
         except FAILURES:
             # Some of it may be written: what is left of this unit of work is no whole.
             self.database.rollback()
             raise
 
-    def flush(self, mark: Mark | None = None) -> None:
+    def write(self, mark: Mark | None = None) -> None:
         """Make the writes, or those that there were at *mark* alone.
 
         Raises ``FAILURES``; then the transaction, or the part of it, has to be backed out.
         """
         put, taken, published, statements = self._mark() if mark is None else mark
-        self._flush_messages((put, taken, published, statements))
+        self._write_messages((put, taken, published, statements))
         if statements:
             self._write_statements(published, statements)
         if published:
             self._bytes -= _size_bytes((), self._published[:published])
         del self._published[:published], self._statements[:statements]
 
-    def _flush_messages(self, mark: Mark | None = None) -> None:
+    def _write_messages(self, mark: Mark | None = None) -> None:
         put, taken, _, _ = self._mark() if mark is None else mark
         # What is put takes the pages that what is taken leaves. No message is both: a get writes what was put before.
         if taken:

@@ -28,8 +28,7 @@ from commands.replay.analysis.report import (
     Section as ReportSection,
 )
 from commands.replay.analysis.tables import DUPLICATES, ERRORS, NEVER_MATCHED, NEVER_SUBSCRIBED, REASONS, UNREAD
-from commands.replay.analysis.text import HEADS, shown_columns
-from commands.replay.cells import cell_text
+from commands.replay.analysis.text import HEADS, cell_text, shown_columns
 
 _SERIES: Final = {
     "messages": Series("messages", "blue"),

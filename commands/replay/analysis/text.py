@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from commands.replay.analysis.report import LIKELY_DETAIL, LIKELY_REASON, SECTIONS, AnalysisReport, Asked, Section
-from commands.replay.cells import cell_text, cut
+from rfh2.constants import REASON_NAMES
 
 _MOST_LINES: Final = 10
 _COLUMNS: Final = 100
@@ -80,3 +81,29 @@ def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) 
         for cell, width, number in zip(cells, widths, numeric, strict=True)
     )
     return (" " * _GAP).join(aligned).rstrip()
+
+
+# Values of a report as text.
+
+
+def cell_text(value: str | int | datetime | None, name: str = "") -> str:
+    """A value for people. name: of its column; a reason code is followed by its name."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, str):
+        return value
+    if name == "reason":
+        return f"{value} {REASON_NAMES.get(value, '')}".rstrip()
+    if name == "first_seq":
+        return "setup" if value < 0 else str(value)
+    return f"{value:,}"
+
+
+def cut(text: str, width: int) -> str:
+    """*text*; if it is wider, its middle is cut, because the end of a topic matters as much as its beginning."""
+    if len(text) <= width:
+        return text
+    end = (width - 3) // 2
+    return f"{text[: width - 3 - end]}...{text[-end:]}"

@@ -7,8 +7,19 @@ from typing import Final
 
 from markupsafe import Markup
 
-from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table, timeline
-from commands.pages.engine import fill
+from commands.pages import (
+    Cell,
+    Column,
+    ColumnKind,
+    Figure,
+    Section,
+    Series,
+    Severity,
+    document,
+    fill,
+    table,
+    timeline,
+)
 from commands.replay.differences.model import FINDING, Change
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
 from commands.replay.differences.text import changed, example_text, missing_first, unprocessed

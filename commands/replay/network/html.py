@@ -8,8 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table
-from commands.replay.network.comparison import NetworkChange, NetworkReport
-from commands.replay.network.text import FIGURES
+from commands.replay.network.comparison import FIGURES, NetworkChange, NetworkReport
 
 _SERIES: Final = {
     NetworkChange.LESS: Series("less", "red"),

@@ -28,8 +28,9 @@ from typing import Final, Protocol
 
 from commands.broker.context import Semantics
 from commands.broker.objects import Objects, QueueManager
-from commands.broker.outcome import EPOCH, Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, Put
+from commands.broker.times import EPOCH
 from commands.mqsc.broker import Broker
 from commands.mqsc.execute import run_network_definitions
 from commands.network.cluster_topics import ClusterTopics
@@ -38,14 +39,16 @@ from commands.network.flows import Flow, PublicationFlow
 from commands.network.network import Member, Network, NextChannel, Step
 from commands.network.queue_manager import NetworkQueueManager, Ways
 from commands.network.topology import Position
-from commands.replay.arrivals import Arrivals, in_order
+from commands.replay.arrivals import DEFAULT_QMGR, Arrivals, in_order
 from commands.replay.local import ReplayCounts
+from commands.replay.transcript import transcript_lines
 from commands.templates.descriptors import CORREL_ID
 from commands.templates.parts import Parts, parts_of
-from commands.templates.templates import TEMPLATES_ROOM, Plan, PublicationTemplates, SeenShapes
+from commands.templates.templates import MOST_TEMPLATE_PUTS, Plan, PublicationTemplates, SeenShapes
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import MQCI_NONE
+from rfh2.terminal_escape import visible
 from streams.delivery_rules import is_home
 from streams.topic_objects import DEFAULT_TOPIC_OBJECTS
 
@@ -120,7 +123,7 @@ def _broker(of: QueueManagerSetup, position: Position, own: Objects, cluster_top
 
 
 _MOST_WAYS: Final = 200_000
-_ROOM: Final = 4_194_304
+_MOST_PUTS: Final = 4_194_304
 """For the templates of all queue managers together, in puts; each has a part, but not less than ``_LEAST``."""
 _LEAST: Final = 4_096
 
@@ -131,7 +134,7 @@ class CarriedPublications:
     def __init__(self, queue_managers: Iterable[NetworkQueueManager]) -> None:
         given = tuple(queue_managers)
         self._is_off = any(each.broker.semantics is Semantics.V6 for each in given)
-        most = min(TEMPLATES_ROOM, max(_LEAST, _ROOM // max(1, len(given))))
+        most = min(MOST_TEMPLATE_PUTS, max(_LEAST, _MOST_PUTS // max(1, len(given))))
         self._templates = {
             each.name: PublicationTemplates(each.broker, effects=True, carried=True, most=most) for each in given
         }
@@ -247,3 +250,29 @@ class NetworkReplay:
             for put in made:
                 kinds[put.kind] += 1
         return outcome
+
+
+# A replay of a network in words: each command, what flowed between queue managers, and who received what where.
+
+
+def network_transcript_lines(message: CapturedMessage, step: Step, puts: Sequence[Put]) -> list[str]:
+    """The lines about one message: the command with its queue manager, then flows, puts, and what was kept back."""
+    if step.outcome.completion is None:
+        return []
+    own = len(step.outcome.puts)
+    first, *here = transcript_lines(message, step.outcome, puts[:own])
+    lines = [f"{first} (at {message.qmgr or DEFAULT_QMGR})", *here]
+    lines += [visible(f"      {flow}") for flow in step.flows]
+    at = own
+    for received in step.received[1:]:
+        of_it = puts[at : at + len(received.outcome.puts)]
+        at += len(of_it)
+        lines += [f"{line} (at {received.qmgr})" for line in transcript_lines(message, received.outcome, of_it)[1:]]
+    return [*lines, *(visible(f"      {kept}") for kept in step.kept_back)]
+
+
+def network_problems(network: Network) -> Iterator[str]:
+    """What is wrong with the network itself: loops, and definitions of cluster topics that contradict each other."""
+    for loop in network.topology.loops():
+        yield f"the hierarchy has a loop, {' - '.join(loop)}: subscribers get publications more than once (guide 3.4)"
+    yield from network.cluster_topics.conflicts()

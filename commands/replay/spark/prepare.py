@@ -36,12 +36,13 @@ from pyspark.sql import (
 from pyspark.sql.types import BooleanType, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.broker.outcome import EPOCH, Arrival
+from commands.broker.outcome import Arrival
+from commands.broker.times import EPOCH
 from commands.explain.selection import EVERYTHING, MessageSelection, compile_where
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.replay.arrivals import DEFAULT_QMGR, RepeatedSeqError
-from commands.replay.plain_publications import is_plain
+from commands.replay.divided import is_plain
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns, columns, message_of
 from commands.templates.parts import ShapeKey, parts_of

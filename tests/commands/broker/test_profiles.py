@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 import pytest
 from hypothesis import example, given, strategies as st
 
-from commands.broker.profiles import Profile, is_generic_profile, parse_profile
+from commands.broker.authority import Profile, is_generic_profile, parse_profile
 
 
 def _profile(text: str) -> Profile:

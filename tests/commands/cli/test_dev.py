@@ -19,6 +19,7 @@ from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.cli_runs import run
 from tests.commands.listener.mqi_client import MqiClient
 from tests.postgresql import needs_postgresql
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.servers
 DEV = (sys.executable, "-m", "commands.cli", "dev")
@@ -35,9 +36,9 @@ def test_it_answers_to_the_variables_of_ibms_image_and_says_its_lines(tmp_path: 
     ) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
-        socket.create_connection(("127.0.0.1", ready["port"]), 10).close()
+        socket.create_connection(("127.0.0.1", ready["port"]), PATIENCE_S).close()
         process.send_signal(signal.SIGTERM)
-        out, talk = process.communicate(timeout=60)
+        out, talk = process.communicate(timeout=PATIENCE_S)
     port = ready["port"]
     name = f"localhost({port})"
     assert ready == {
@@ -88,7 +89,9 @@ def test_in_postgresql_another_one_goes_on(postgresql_home: PostgresqlHome) -> N
 def test_a_port_that_is_taken_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ran = subprocess.run([*DEV, "--port", str(port)], capture_output=True, text=True, check=False, timeout=60)
+        ran = subprocess.run(
+            [*DEV, "--port", str(port)], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
     said = f"qpubsub: cannot listen on 127.0.0.1:{port}: address already in use"
     assert (ran.returncode, ran.stdout, ran.stderr[: len(said)], ran.stderr.count("\n")) == (2, "", said, 1)
 

@@ -22,12 +22,11 @@ from rfh2.ccsid import ByteOrder, text_codec
 from rfh2.chain import describing
 from rfh2.constants import MQRC_RFH_STRING_ERROR
 from rfh2.dlh import Dlh
-from rfh2.eph import Eph
 from rfh2.folders import Folder
 from rfh2.mde import Mde
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Eph, Pcf, decode_pcf
 from rfh2.pcf_names import (
     MQBACF_MESSAGE_DATA,
     MQCA_Q_NAME,

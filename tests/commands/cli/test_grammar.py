@@ -22,6 +22,7 @@ from commands.options.rows import MESSAGE_COLUMNS
 from commands.options.verb import Verb
 from commands.terminal.console import ExitCode
 from tests.commands.cli_runs import Ran, run
+from tests.waiting import PATIENCE_S
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CAPTURE = FIXTURES / "results-service" / "capture.jsonl"
@@ -282,7 +283,7 @@ def test_a_device_is_written_and_not_replaced(home: Path, words: tuple[str, ...]
     with ThreadPoolExecutor(1) as pool:
         read = pool.submit((home / "pipe").read_bytes)
         assert run(*words, *capture, "-o", "pipe").code == 0
-        assert read.result(timeout=60).count(b"\n") > 9
+        assert read.result(timeout=PATIENCE_S).count(b"\n") > 9
     assert (home / "pipe").is_fifo()
     assert [path.name for path in home.iterdir() if path.name.startswith(".")] == []
 

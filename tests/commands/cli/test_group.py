@@ -20,6 +20,7 @@ from commands.cli import VERBS, main, report_error
 from commands.terminal.console import Console, ExitCode
 from rfh2.errors import CaptureError, QPubSubError, StoreError
 from tests.commands.cli_runs import run
+from tests.waiting import PATIENCE_S
 
 THERE = [verb for verb in VERBS if find_spec(f"commands.cli.{verb}") is not None]
 
@@ -182,7 +183,7 @@ def test_ctrl_c_ends_with_130_and_one_line(words: tuple[str, ...], tmp_path: Pat
     process.stderr.readline()
     time.sleep(0.5)  # it loads, or waits for stdin by now
     process.send_signal(signal.SIGINT)
-    code = process.wait(60)
+    code = process.wait(PATIENCE_S)
 
     assert (code, process.stderr.read()) == (130, "qpubsub: interrupted\n")
 

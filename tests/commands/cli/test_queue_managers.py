@@ -11,6 +11,7 @@ import pytest
 
 from commands.disk.lock import PROCESSOR_LOCK, exclusive
 from tests.commands.cli_runs import run
+from tests.waiting import PATIENCE_S
 
 MESSAGE = Path(__file__).parents[3] / "fixtures/captures/ibm/single_rfh2.dat"
 
@@ -37,7 +38,7 @@ def test_stop_ends_run_and_waits_for_its_end(home: Path) -> None:
         ended = run("stop", "-m", "QM1")
 
         assert (ended.code, ended.talk) == (0, "queue manager QM1 has ended\n")
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
     assert run("endmqm", "-m", "QM1").code == 1
 
 

@@ -21,15 +21,15 @@ from click.testing import CliRunner, Result
 from commands.broker.objects import LocalQueue
 from commands.cli import main
 from commands.cli.status import _link_line, page_of
+from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile
 from commands.running.journal import STATUS_FILE, Journal
 from commands.running.work_page import ROOM as WORKING_ROOM, WORKING_FILE
 from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.results_service import FIXTURE, capture
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 def _run(home: Path, *arguments: str) -> Result:
@@ -115,7 +115,7 @@ def test_status_of_a_processor_at_work_and_of_one_that_waits(home: Path) -> None
             waiting = _run(home, "status", "-m", "QM1").stdout
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE_S)
     assert (at_work["running"], at_work["pid"], at_work["waiting"]) == (True, process.pid, None)
     assert f"Processor {process.pid} since" in waiting
     assert "Waiting since" in waiting

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from commands.qmgr.store import QueueManagerStore
-from tests.commands.cli.test_sub_pub import WAIT_S, line_of, started
+from tests.commands.cli.test_sub_pub import line_of, started
 from tests.commands.cli_runs import run, working
+from tests.waiting import PATIENCE_S
 
 CAPTURE = str(Path(__file__).parents[3] / "fixtures" / "why" / "silent.jsonl")
 SETUP = str(Path(__file__).parents[3] / "fixtures" / "why" / "silent.mqsc")
@@ -190,7 +191,7 @@ def test_the_next_publications(home: Path) -> None:
         assert run("pub", "-m", "QM1", "Sport/Tennis", "all", "--property", "Colour=red").code == 0
         for topic in ("Sport/Soccer", "Sport/Soccer", "Elsewhere"):
             assert run("pub", "-m", "QM1", topic, "2 1").code == 0
-        out, _ = follower.communicate(timeout=WAIT_S)
+        out, _ = follower.communicate(timeout=PATIENCE_S)
     lines = [json.loads(line) for line in out.splitlines()]
     reasons = [(line["topic"], line["reason"]) for line in lines if line["queue"] == "RED"]
     assert reasons[:2] == [("Sport/Tennis", "filter"), ("Sport/Tennis", "delivered")]

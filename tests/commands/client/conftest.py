@@ -10,7 +10,9 @@ import pytest
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.client.queue_manager import QueueManager as Client, connect
 from commands.qmgr.store import QueueManagerStore
-from tests.commands.listener.conftest import listener_at, processing
+from tests.commands.listener.conftest import listener_at, patient, processing
+
+__all__ = ["patient"]
 
 
 @pytest.fixture

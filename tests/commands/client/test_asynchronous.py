@@ -10,6 +10,7 @@ import pytest
 
 from commands.client.asynchronous import QueueManager, connect_async
 from commands.client.errors import MqError
+from tests.waiting import PATIENCE_S
 
 Program = Callable[[QueueManager], Awaitable[None]]
 
@@ -17,7 +18,7 @@ Program = Callable[[QueueManager], Awaitable[None]]
 def run(url: str, program: Program) -> None:
     async def connected() -> None:
         async with await connect_async(url) as qmgr:
-            await asyncio.wait_for(program(qmgr), 60)
+            await asyncio.wait_for(program(qmgr), PATIENCE_S)
 
     asyncio.run(connected())
 
@@ -70,7 +71,7 @@ async def _cancelled(qmgr: QueueManager) -> None:
     await asyncio.sleep(0)
     get = asyncio.create_task(queue.get(5))
     await asyncio.sleep(0)
-    await asyncio.wait_for(asyncio.shield(before), 5)
+    await asyncio.shield(before)
     get.cancel()
     await qmgr.put("Q", "nobody's")
     with pytest.raises(asyncio.CancelledError):

@@ -9,7 +9,6 @@ import json
 import os
 import ssl
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_names import MQCA_Q_NAME
 from tests.commands.listener.conftest import certificate, listener_at
+from tests.waiting import PATIENCE_S, until
 
 __all__ = ["certificate"]
 
@@ -172,19 +172,18 @@ def test_threads_share_a_socket(home: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(PATIENCE_S)
     assert got == {n: [f"{n}-"] * 20 for n in range(1, 9)}
 
 
 @pytest.mark.rule("MQC-3")
+@pytest.mark.usefixtures("patient")
 def test_an_idle_connection_answers_heartbeats(home: Path) -> None:
     with listener_at(home, heartbeat_s=1) as port:
         place = place_of(parse_mq_address(f"mq://127.0.0.1:{port}/QM1?channel=C", ""), QueuesConfig())
         with QueueManager(replace(place, heartbeat_s=1)) as qmgr:
             qmgr.put("Q", "before")
-            deadline_s = time.monotonic() + 60
-            while qmgr.connection._line._flow.latest.kind != 0x09 and time.monotonic() < deadline_s:
-                time.sleep(0.05)
+            until(lambda: qmgr.connection._line._flow.latest.kind == 0x09, "a heartbeat")
             qmgr.put("Q", "after")
             assert [message.text for message in qmgr.queue("Q").messages()] == ["before", "after"]
 

@@ -24,12 +24,21 @@ from commands.client.connection import Connection, Place
 from commands.client.errors import MqError
 from commands.client.negotiation import Offer
 from rfh2.channel.layouts import API_HEADER, LPOO, MQOD, MQPMO, REQUEST_MSGS, SELECTION, SPI, SPI_BLOCK
-from rfh2.channel.segments import CONFIRM, PREFIX_BYTES, REPLY, SegmentType, Structure, read_segment, segment_length
-from rfh2.channel.streaming import IDENTIFIERS
+from rfh2.channel.segments import (
+    CONFIRM,
+    IDENTIFIERS,
+    PREFIX_BYTES,
+    REPLY,
+    SegmentType,
+    Structure,
+    read_segment,
+    segment_length,
+)
 from rfh2.mqi_constants import MQGMO_WAIT
 from rfh2.mqmd import read_mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR
 from tests.commands.listener.transcripts import Said, said
+from tests.waiting import PATIENCE_S
 
 FOLDER = Path(__file__).parents[4] / "shared" / "captures" / "client-channel"
 _API = API_HEADER.size
@@ -227,7 +236,7 @@ def test_the_client_says_what_java_said(segments: list[Said], monkeypatch: pytes
     refused = sum(1 for each in segments if each.by_client) < 10
     with pytest.raises(MqError, match="2035") if refused else nullcontext():
         program.run()
-    server.join(30)
+    server.join(PATIENCE_S)
     assert server.differences == [], "\n".join(server.differences)
     assert server.compared == sum(1 for each in segments if each.by_client)
 

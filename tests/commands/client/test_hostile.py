@@ -23,12 +23,13 @@ from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from rfh2.mqmd import Mqmd
 from tests.commands.listener.conftest import listener_at
+from tests.waiting import PATIENCE_S
 
 SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(12, 200))]
 
 
 @contextmanager
-def between(port: int, change: Callable[[int, bytes], bytes | None]) -> Iterator[Place]:
+def between(port: int, change: Callable[[int, bytes], bytes | None], timeout_s: float = PATIENCE_S) -> Iterator[Place]:
     """A place behind which a listener answers, each of whose segments *change* may change; None closes the socket."""
     server = socket.create_server(("127.0.0.1", 0))
     sockets: list[socket.socket] = []
@@ -57,7 +58,7 @@ def between(port: int, change: Callable[[int, bytes], bytes | None]) -> Iterator
 
     threading.Thread(target=accept, daemon=True).start()
     try:
-        yield Place((("127.0.0.1", server.getsockname()[1]),), "C", "QM1", timeout_s=0.5)
+        yield Place((("127.0.0.1", server.getsockname()[1]),), "C", "QM1", timeout_s=timeout_s)
     finally:
         server.close()
         for each in sockets:
@@ -75,8 +76,8 @@ def session(place: Place) -> None:
         made.commit()
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits two minutes for an answer here."""
     monkeypatch.setattr(connection, "CALL_S", 0.3)
     monkeypatch.setattr(connection, "_GRACE_S", 0.05)
@@ -84,6 +85,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.rule("MQC-5")
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_whatever_comes_the_client_ends_with_a_reason(home: Path, seed: int) -> None:
     """Bytes changed, left out, doubled, cut, or the connection closed, at a place that the seed gives."""
@@ -102,7 +104,7 @@ def test_whatever_comes_the_client_ends_with_a_reason(home: Path, seed: int) -> 
             return data[:where]
         return data + data if how == 3 else None
 
-    with listener_at(home) as port, between(port, change) as place, suppress(MqError):
+    with listener_at(home) as port, between(port, change, 0.5) as place, suppress(MqError):
         session(place)
 
 
@@ -141,6 +143,7 @@ FLOODS: list[tuple[str, Callable[[int], bytes]]] = [
 
 
 @pytest.mark.rule("MQC-5")
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("answers", [flood for _, flood in FLOODS], ids=[name for name, _ in FLOODS])
 def test_a_flood_ends_the_connection_and_takes_no_room(answers: Callable[[int], bytes]) -> None:
     place, server = hostile(answers)

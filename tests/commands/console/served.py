@@ -15,6 +15,7 @@ from commands.console.source import Source
 from commands.listener.passwords import IsRight
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.users import groups_of
+from tests.waiting import PATIENCE_S
 
 
 @contextmanager
@@ -39,7 +40,7 @@ def served(
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(app, options, ended, started),))
     thread.start()
     try:
-        assert ready.wait(60)
+        assert ready.wait(PATIENCE_S)
         yield f"http://127.0.0.1:{ports[0]}"
     finally:
         loop.call_soon_threadsafe(ended.set)

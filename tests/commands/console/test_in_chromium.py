@@ -5,12 +5,10 @@ Screenshots are written to build/screenshots.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,14 +22,13 @@ from streams.subscriptions import Subscription
 from tests.browser import Browser, chromium, needs_chromium
 from tests.commands.console.places import DEAD, HOSTILE, filled, hostile, publish
 from tests.commands.console.served import served
+from tests.waiting import until
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
 MANY = 100_000
 MOST_ELEMENTS = 3_000
 """Elements of a page, however many rows there are."""
-
-MOST_LOOKS, LOOK_S = 600, 0.05
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SETTLED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
@@ -45,15 +42,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield browser
 
 
-def _until(browser: Browser, expression: str) -> Any:
-    """The value of an expression once it is true, on this page or the next."""
-    for _ in range(MOST_LOOKS):
+def _until(browser: Browser, expression: str) -> None:
+    """Wait until an expression is true, on this page or the next."""
+
+    def holds() -> bool:
         # While another page is opened, there is nobody to ask.
         with suppress(RuntimeError):
-            if found := browser.ask(expression):
-                return found
-        time.sleep(LOOK_S)
-    raise AssertionError(f"never true: {expression}")
+            return bool(browser.ask(expression))
+        return False
+
+    until(holds, expression)
 
 
 WINDOWS = [("light", 1200, False), ("dark", 1200, True), ("phone", 390, False)]
@@ -108,10 +106,10 @@ def test_keys_lead_through_rows_and_pages(browser: Browser, tmp_path: Path) -> N
         browser.press("Enter")
         # The script shows the button for the keys once it listens to them.
         is_there = f"document.querySelector('h1')?.textContent === {names[1]!r}"
-        assert _until(browser, f"{is_there} && !document.getElementById('keys').hidden")
+        _until(browser, f"{is_there} && !document.getElementById('keys').hidden")
         browser.press("g")
         browser.press("t")
-        assert _until(browser, "location.pathname === '/topics'")
+        _until(browser, "location.pathname === '/topics'")
 
 
 def test_the_tree_opens_level_by_level_and_shows_news(browser: Browser, tmp_path: Path) -> None:
@@ -120,13 +118,13 @@ def test_the_tree_opens_level_by_level_and_shows_news(browser: Browser, tmp_path
         browser.visit(f"{there}/topics")
         assert browser.ask("document.querySelectorAll('#tree [data-row^=\"Sport/\"]').length") == 0
         browser.ask("document.querySelector('details[data-row=Sport]').open = true")
-        assert _until(browser, "document.querySelectorAll('#tree [data-row^=\"Sport/\"]').length === 3")
+        _until(browser, "document.querySelectorAll('#tree [data-row^=\"Sport/\"]').length === 3")
         from commands.qmgr.processor import Processor
 
         with QueueManagerStore.open(tmp_path, "QM1") as store:
             publish(store, "Sport/Tennis")
             Processor(store, lambda: AT).drain()
-        assert _until(browser, "document.querySelector('#tree [data-row=\"Sport/Tennis\"]') !== null")
+        _until(browser, "document.querySelector('#tree [data-row=\"Sport/Tennis\"]') !== null")
         assert browser.ask("document.querySelector('details[data-row=Sport]').open")
         browser.photograph("console-tree-open")
 
@@ -158,7 +156,7 @@ def test_100000_topics_and_subscriptions_fill_no_page(browser: Browser, tmp_path
         _until(browser, "document.querySelector('#tree a[data-more]') !== null")
         assert browser.ask("document.querySelectorAll('#tree .below [data-row]').length") == 200
         browser.ask("document.querySelector('#tree a[data-more]').click()")
-        assert _until(browser, "document.querySelectorAll('#tree .below [data-row]').length === 400")
+        _until(browser, "document.querySelectorAll('#tree .below [data-row]').length === 400")
         browser.visit(f"{there}/subscriptions?sort=-delivered&first=99900")
         assert browser.ask("document.querySelectorAll('tbody tr').length") == 100
         assert "100,000" in browser.ask("document.querySelector('.pages').textContent")

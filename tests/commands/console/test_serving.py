@@ -22,6 +22,7 @@ from commands.qmgr.store import QueueManagerStore
 from tests.certificates import make_certificates, needs_openssl
 from tests.commands.cli_runs import run
 from tests.commands.console.places import filled
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,7 @@ def _started(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def _page(address: str, context: ssl.SSLContext | None = None) -> str:
-    with urllib.request.urlopen(address, timeout=60, context=context) as answer:
+    with urllib.request.urlopen(address, timeout=PATIENCE_S, context=context) as answer:
         return str(answer.read(), "utf-8")
 
 
@@ -63,7 +64,7 @@ def test_the_verb_serves_until_it_is_stopped(tmp_path: Path) -> None:
         other = run("console", "-m", "QM1", "--home", str(tmp_path), "--listen", taken)
         assert (other.code, "choose another with --listen" in other.talk) == (2, True)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_it_is_served_beside_a_processor_which_goes_on(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_it_is_served_beside_a_processor_which_goes_on(tmp_path: Path) -> None:
         with QueueManagerStore.open(tmp_path, "QM1") as store:
             assert version == store.data_version()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
     with pytest.raises(urllib.error.URLError):
         _page(address)
 
@@ -104,7 +105,7 @@ def test_other_machines_need_tls_and_a_password(tmp_path: Path) -> None:
         port = address.split(":")[2].strip("/")
         # The name of the certificate is none that the console is reached under: an address is, and the table's name.
         request = urllib.request.Request(f"https://localhost:{port}/", headers={"Host": f"mq.example.com:{port}"})
-        with urllib.request.urlopen(request, timeout=60, context=trusted) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S, context=trusted) as answer:
             assert 'name="password"' in str(answer.read(), "utf-8")
         with pytest.raises(urllib.error.HTTPError, match="421"):
             _page(f"https://localhost:{port}/", trusted)

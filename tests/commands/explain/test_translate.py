@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from commands.broker.objects import Objects, QueueManager
+from commands.cli.translate import DIALECTS, render
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.equivalents.guide_tables import MQRC_NAMES, OPTIONS, REASONS, TAGS, equivalent_reason
 from commands.explain.equivalents.mqi import OPTIONS as MQI_OPTIONS, calls, to_mqi
 from commands.explain.equivalents.pcf import messages, to_pcf
-from commands.explain.equivalents.render import DIALECTS, render
 from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage, to_json
 from commands.headers import rfh1_pcf_commands
 from commands.headers.psc_commands import RULES

@@ -17,7 +17,7 @@ import pytest
 
 from tests.commands.links.mosquitto import free_port, listens
 from tests.quick_java import QUICK_JAVA
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 JARS = Path(__file__).parents[3] / ".venv" / "peers" / "kafka"
 JAVA = shutil.which("java")
@@ -80,7 +80,7 @@ class KafkaServer:
             for word in ("--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]")
         ]
         words = ("format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._file), *scram)
-        self._run("kafka.tools.StorageTool", *words).wait(60)
+        self._run("kafka.tools.StorageTool", *words).wait(PATIENCE_S)
 
     @property
     def url(self) -> str:
@@ -98,7 +98,7 @@ class KafkaServer:
     def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(60)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
     def _run(self, *words: str) -> subprocess.Popen[bytes]:
@@ -157,13 +157,13 @@ class KafkaNative:
         found: list[TopicPartition] = []
 
         def there() -> bool:
-            about = consumer.list_topics(timeout=60).topics
+            about = consumer.list_topics(timeout=PATIENCE_S).topics
             found[:] = [TopicPartition(t, n, 0) for t in topics if t in about for n in about[t].partitions]
             return {each.topic for each in found} == set(topics)
 
         until(there, "the topics")
         for each in found if self._is_late else ():
-            each.offset = consumer.get_watermark_offsets(each, timeout=60)[1]
+            each.offset = consumer.get_watermark_offsets(each, timeout=PATIENCE_S)[1]
         consumer.assign(found)
         return consumer
 
@@ -201,7 +201,7 @@ class KafkaNative:
     def close(self) -> None:
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(60)
+            self._thread.join(PATIENCE_S)
 
     def _listen(self, consumer: Any) -> None:
         while not self._stop.is_set():

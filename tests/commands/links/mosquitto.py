@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 EXECUTABLE = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 try:
@@ -63,7 +63,7 @@ class Mosquitto:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(60)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
     def save(self) -> None:
@@ -121,7 +121,7 @@ class Native:
         client.connect_async("127.0.0.1", broker.port, clean_start=not lasting, properties=properties)
         client.loop_start()
         self.client = client
-        assert self._ready.wait(60), "the native client is not connected"
+        assert self._ready.wait(PATIENCE_S), "the native client is not connected"
 
     def _on_connect(self, client: Any, *_: Any) -> None:
         if not self._filters:
@@ -137,7 +137,7 @@ class Native:
         told = Properties(PacketTypes.PUBLISH)
         for name, value in properties.items():
             setattr(told, name, value)
-        self.client.publish(self._prefix + topic, payload, qos, retain, told).wait_for_publish(20)
+        self.client.publish(self._prefix + topic, payload, qos, retain, told).wait_for_publish(PATIENCE_S)
 
     def flood(self, topic: str, payload: bytes, count: int) -> None:
         """Publish so often at QoS 1, without waiting for the answers."""

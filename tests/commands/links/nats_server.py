@@ -19,7 +19,7 @@ import pytest
 
 from commands.links.nats.messages import subject_of, topic_of
 from tests.commands.links.mosquitto import free_port, listens
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 EXECUTABLE = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or shutil.which("nats-server")
 try:
@@ -71,7 +71,7 @@ class NatsServer:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(60)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
     def _is_ready(self) -> bool:
@@ -136,7 +136,7 @@ class NatsNative:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.client = self.run(nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=0.1, error_cb=_ignore))
-        self.jetstream = self.client.jetstream(timeout=60)
+        self.jetstream = self.client.jetstream(timeout=PATIENCE_S)
         if subject is not None:
             until(lambda: lasting is False or self._has_stream(), "the stream")
             self.run(self._listen(prefix + subject, lasting))
@@ -163,7 +163,7 @@ class NatsNative:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run it in this program's thread."""
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return future.result(60)
+        return future.result(PATIENCE_S)
 
     def publish(self, topic: str, payload: bytes | str, retain: bool = False, **headers: str) -> None:
         """To the stream; with retain to the bucket. No data and retain: clear it."""
@@ -219,7 +219,7 @@ class NatsNative:
     def close(self) -> None:
         self.run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
 
 
 async def _ignore(_error: Exception) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from tests.commands.links.mosquitto import free_port
+from tests.waiting import PATIENCE_S
 
 
 class Proxy:
@@ -31,7 +32,7 @@ class Proxy:
         self.cut()
         self._run(_end_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
 
     def cut(self) -> None:
         """End all connections, without a word to either side."""
@@ -43,7 +44,7 @@ class Proxy:
         self._run(cut())
 
     def _run(self, work: object) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)  # type: ignore[arg-type]
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)  # type: ignore[arg-type]
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

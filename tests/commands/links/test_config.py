@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.config.settings import Config, ConfigError, exposed_secrets, read_config
+from commands.config.config_file import exposed_secrets, read_config
+from commands.config.settings import Config, ConfigError
 from commands.config.urls import Address, parse_address
 from commands.links.opening import Places
 from tests.commands.cli_runs import run
@@ -36,6 +37,7 @@ BAD = [
     ("broker", "a bare word is not one of mqtt://, mqtts://, nats://, tls://, kafka://, kafkas://, ibmmq://, mq://"),
     ("amqp://broker", "amqp is not one of"),
     ("mqtt://", "the host is missing"),
+    ("mqtt:/host", "the host is missing: mqtt://host"),
     ("mqtt://broker/topic", "takes no path"),
     ("mqtt://broker:port", "it is not a URL"),
     ("mqtt://broker?client_id=x", "has no parameter client_id"),

@@ -15,10 +15,9 @@ from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.config.settings import ConfigError, KafkaConfig, TopicsConfig
 from commands.config.urls import parse_address
-from commands.links.kafka.adapter import KafkaAdapter
+from commands.links.kafka.adapter import KafkaAdapter, KafkaSender
 from commands.links.kafka.cluster import KafkaCluster, client_settings
 from commands.links.kafka.records import Routes
-from commands.links.kafka.sender import KafkaSender
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError
 from tests.certificates import make_certificates, needs_openssl

@@ -16,13 +16,12 @@ from commands.config.settings import TopicsConfig
 from commands.config.urls import parse_address
 from commands.links.engine.adapter import TreeUnreachableError, Waiting
 from commands.links.engine.message_for_tree import ForTree
+from commands.links.kafka.adapter import KafkaReader, KafkaSender
 from commands.links.kafka.cluster import KafkaCluster
-from commands.links.kafka.reader import KafkaReader
 from commands.links.kafka.records import Routes
-from commands.links.kafka.sender import KafkaSender
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2 import Mqmd
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 try:
     from confluent_kafka import KafkaError, KafkaException, Producer
@@ -39,12 +38,12 @@ PARTITIONS: Final = 4
 @pytest.fixture
 def cluster() -> Iterator[KafkaCluster]:
     mock = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 2})
-    (broker,) = mock.list_topics(timeout=60).brokers.values()
+    (broker,) = mock.list_topics(timeout=PATIENCE_S).brokers.values()
     address = parse_address(f"kafka://{broker.host}:{broker.port}", "--topics")
     made = KafkaCluster(address, TopicsConfig(), ROUTES, "bridge")
     made._is_ready = True  # nobody can be asked
     for topic in made.topics:
-        mock.list_topics(topic, timeout=60)
+        mock.list_topics(topic, timeout=PATIENCE_S)
     yield made
     mock.flush(1)
 

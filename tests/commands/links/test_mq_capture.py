@@ -22,7 +22,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.mqmd import Mqmd
 from tests.commands.links.mqi.listening import Running, queue_manager
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_looks_go_on_after_a_lost_connection(tmp_path: Path, mq: Running, progra
     put(programs, "S", "3")
     until(lambda: len(partial.read_bytes().splitlines()) == 3, "the third message")
     process.send_signal(signal.SIGINT)
-    _, talk = process.communicate(timeout=60)
+    _, talk = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, talk
     assert data(tmp_path / "day") == ["1", "2", "3"]
     assert mq.depth("S") == 3
@@ -160,7 +160,7 @@ def test_a_killed_capture_goes_on(tmp_path: Path, mq: Running, programs: MqMessa
         process = _started(mq, directory, "--take", "--follow", "--every", "0.01", "--per-file", "30", "S")
         until(lambda: mq.depth("S") < 20, "messages to be taken")
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
     until(lambda: capture(mq, directory, "--take", "S").exit_code == 0 and mq.depth("S") == 0, "the rest")
     assert data(directory) == expected
     assert [message.seq for message in captured(directory)] == list(range(1, 201))

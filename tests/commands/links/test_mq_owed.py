@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import random
-import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +15,12 @@ from commands.client.errors import ConnectionLostError
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.channel import ChannelConnection
 from commands.links.ibmmq.library import LibraryConnection
-from commands.links.ibmmq.manager import MqQueueManager
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from commands.running.journal import Journal
-from commands.terminal.console import Console
 from rfh2.errors import StoreError
-from tests.commands.cli_runs import run
-from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM
+from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, STREAM
 from tests.commands.links.mqi.listening import Running, queue_manager
 from tests.commands.links.test_mq_queues import World
 
@@ -79,7 +69,7 @@ def drain(world: World, **how: Any) -> None:
 def owed(world: World) -> dict[str, int]:
     """As ``status`` says."""
     with QueueManagerStore.open(world.home, "QM1") as store:
-        return {name: count for name, count, _ in store.overview().owed}
+        return {name: count for name, count, _ in store.overview().undelivered}
 
 
 @pytest.mark.rule("RESP-13")
@@ -141,23 +131,6 @@ def test_the_queue_manager_killed_finds_it_too(world: World) -> None:
     assert world.data("S") == [b"1", b"2"]
 
 
-def test_what_is_published_before_it_is_tried_again_stays_behind(world: World) -> None:
-    """The pause between two tries is not over when the queue can take messages again."""
-    now = datetime.now(UTC)
-    backlog = Backlog(lambda: now, 30.0)
-    processor = Processor(world.open(), lambda: now, backlog=backlog)
-    publish(world, b"1")
-    processor.drain()
-    accept(world.mq, "S")
-    publish(world, b"2")
-    processor._drain(None)
-    assert (world.data("S"), world.mq.depth(OWED)) == ([], 2)
-    now += timedelta(seconds=31)
-    assert backlog.is_due
-    processor.drain()
-    assert world.data("S") == [b"1", b"2"]
-
-
 def test_a_refusing_command_does_not_undo_what_was_paid(world: World) -> None:
     """Without savepoints: what is owed has a unit of work of its own."""
     publish(world, b"1")
@@ -168,16 +141,6 @@ def test_a_refusing_command_does_not_undo_what_was_paid(world: World) -> None:
     with pytest.raises(UndeliverableError):
         world.processor().drain()
     assert (world.data("S"), world.mq.depth(STREAM), owed(world)) == ([b"1"], 1, {})
-
-
-def test_the_dead_letter_queue_takes_it_where_that_is_what_is_mended(world: World) -> None:
-    publish(world, b"1", b"2")
-    drain(world)
-    accept(world.mq, DEAD)
-    drain(world)
-    headers = [message.headers[0] for message in world.browse(DEAD)]
-    assert [(header.reason, header.dest_q_name) for header in headers] == [(2051, "S")] * 2  # type: ignore[attr-defined]
-    assert (world.data("S"), world.mq.depth(OWED)) == ([], 0)
 
 
 def test_a_message_that_its_queue_can_never_take_holds_none_behind_it_up(world: World) -> None:
@@ -384,24 +347,6 @@ def test_what_is_on_it_and_is_not_the_bridges_stops_it_by_name(world: World) -> 
         world.processor().drain()
 
 
-def test_it_is_said_once_and_status_shows_since_when(world: World) -> None:
-    talk = io.StringIO()
-    processor = world.processor()
-    journal = Journal(Console(io.BytesIO(), talk), world.home / "QM1", None)
-    with journal.following():
-        for data in (b"1", b"2", b"3"):
-            publish(world, data)
-            processor.drain()
-        assert talk.getvalue().count("publications for queue S are kept until they can be delivered") == 1
-        shown = json.loads(run("status", "-m", "QM1", "--home", str(world.home), "--json").out)["owed"]
-        assert [(row["queue"], row["count"]) for row in shown] == [("S", 3)]
-        assert 0 <= shown[0]["oldest_s"] < 60
-        accept(world.mq, "S")
-        processor.drain()
-    assert "queue S: nothing is kept for it any more" in talk.getvalue()
-    assert json.loads(run("status", "-m", "QM1", "--home", str(world.home), "--json").out)["owed"] == []
-
-
 @pytest.mark.parametrize("limit", [6, 7, 20])
 def test_2024_what_is_owed_is_paid_in_parts_where_maxumsgs_is_low(world: World, limit: int) -> None:
     wanted = [str(n).encode() for n in range(40)]
@@ -521,38 +466,3 @@ def test_nothing_is_delivered_past_what_the_queue_manager_has_not_decided(world:
     accept(world.mq, "S")
     drain(world)
     assert (world.data("S"), world.data("T")) == ([b"1", b"2", b"3"],) * 2
-
-
-@pytest.mark.rule("RESP-13")
-@pytest.mark.faults
-@pytest.mark.nightly
-def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(world: World) -> None:
-    wanted = [str(n).encode() for n in range(300)]
-    publish(world, *wanted)
-    world.close()
-    world.programs.close()
-    chance, kills, is_mended = random.Random(20261122), 0, False
-    while True:
-        if not is_mended and kills >= 8:
-            is_mended = True
-            accept(world.mq, "S")
-        child = os.fork()
-        if child == 0:
-            try:
-                store = QueueManagerStore.open(world.home, "QM1")
-                with MqQueueManager(store, world.address, world.config) as manager:
-                    Processor(manager, lambda: datetime.now(UTC), settings=ProcessorSettings(batch=7)).drain()
-                os._exit(0)
-            except BaseException:
-                os._exit(1)
-        if kills < 16:
-            time.sleep(chance.uniform(0.02, 0.25))
-            os.kill(child, signal.SIGKILL)
-            kills += 1
-        _, status = os.waitpid(child, 0)
-        if kills >= 16 and os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
-            break
-    assert (world.data("S"), world.data("T"), owed(world)) == (wanted, wanted, {})
-    assert world.mq.depth(OWED) == 0
-    # Two, that of the subscriptions, if no child lived long enough to owe anything.
-    assert world.mq.depth(RECORD) in (1, 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -32,7 +31,7 @@ from rfh2.mqi_constants import (
 )
 from tests.commands.links.mqi.harness import CONTROL, DEAD, INCOMING, OUTGOING, STREAM
 from tests.commands.links.mqi.listening import Running, queue_manager
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 NATIVE = "NATIVE"
 
@@ -70,7 +69,7 @@ class World:
             yield self
         finally:
             self._stop.set()
-            thread.join(60)
+            thread.join(PATIENCE_S)
             link.stop()
 
     def _run(self, places: Places, link: Any) -> None:
@@ -279,17 +278,6 @@ def _named(world: World) -> list[str]:
     """The link's own subscriptions, without those of the moment by which it asks what is retained."""
     names = (subscription["name"] for subscription in world.mq.tell()["subscriptions"])
     return sorted(name for name in names if name.startswith("QPUBSUB"))
-
-
-def test_nothing_is_unsubscribed_before_the_subscriptions_are_known(world: World) -> None:
-    with world.running():
-        world.register("a/#")
-        until(lambda: _named(world) == ["QPUBSUB QM1 topic a/#"])
-    link: Any = world.places().link(DEAD)
-    link.start()
-    time.sleep(1.5)
-    link.stop()
-    assert _named(world) == ["QPUBSUB QM1 topic a/#"]
 
 
 ODD: list[tuple[str, str]] = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
-from rfh2 import Folder, Mqmd, Rfh1, Rfh2, decode
+from rfh2 import CapturedMessage, Folder, Mqmd, Rfh1, Rfh2, decode
 from rfh2.message import Message
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
+from tests.commands.results_service import EVENT, SCORES, capture
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = needs_mosquitto
@@ -55,7 +56,7 @@ class Bridge:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
         self.link.stop()
         self.store.close()
 
@@ -136,7 +137,7 @@ def test_a_legacy_publication_reaches_native_subscribers(bridge: Bridge, native:
     assert (message.topic, message.payload, message.qos) == ("Sport/Soccer", b"1 \xc3\xa4", 1)
     assert properties.ContentType == "text/plain; charset=utf-8"
     assert properties.PayloadFormatIndicator == 1
-    assert 55 <= properties.MessageExpiryInterval <= 60
+    assert 0 < properties.MessageExpiryInterval <= 60
     given = dict(properties.UserProperty)
     assert (given["colour"], given["size"], given["mq.Format"], given["mq.Priority"]) == ("red", "5", "MQSTR", "3")
 
@@ -170,3 +171,36 @@ def test_a_native_publication_reaches_legacy_subscribers_in_the_header_they_regi
     assert (new.body_format, new.body_ccsid, new.mqmd.persistence) == ("MQSTR", 1208, 1)
     assert old.rfh1 is not None
     assert b"MQPSTopic Sport/Soccer" in old.rfh1.data
+
+
+def test_the_results_service_with_native_programs_on_both_sides(bridge: Bridge, broker: Mosquitto) -> None:
+    """Simulators, a results service and boards of both kinds, on the same topics."""
+    board, events = Native(broker, "board", f"{SCORES}/#"), Native(broker, "events", f"{EVENT}/#")
+    simulator, messages = Native(broker, "simulator"), capture()
+
+    def put(some: Sequence[CapturedMessage]) -> None:
+        with bridge.store.unit_of_work() as unit:
+            for message in some:
+                unit.put(message.queue, message.md, message.body, user=message.user)
+        until(lambda: bridge.depth(CONTROL) == bridge.depth(STREAM) == 0, "the commands to be carried out")
+
+    put(messages[:14])
+    simulator.publish(f"{EVENT}/ScoreUpdate", "Newcastle", ContentType="text/plain")
+    simulator.publish(f"{SCORES}/Celtic Rangers", "2 2", retain=True)
+    until(lambda: b"2 2" in bridge.data("SCOREBOARD"), "the native score on the legacy board")
+    put(messages[14:])
+    until(lambda: len(board.messages) >= 8, "the native board")
+    until(lambda: len(events.messages) >= 8, "the native events")
+    late = Native(broker, "late", f"{SCORES}/#")
+    until(lambda: late.messages, "the retained score")
+    for client in (board, events, simulator, late):
+        client.close()
+    assert board.payloads(f"{SCORES}/Newcastle Southampton") == ["0 0", "1 0", "1 1", ""]
+    assert board.payloads(f"{SCORES}/Celtic Rangers") == ["2 2"]
+    assert events.payloads(f"{EVENT}/ScoreUpdate").count("Newcastle") == 2
+    assert [(m.topic, m.payload) for m in late.messages] == [(f"{SCORES}/Celtic Rangers", b"2 2")]
+    results = [(m.body, m.rfh2.folders[0].data) for m in bridge.browse("RESULTS.SERVICE") if m.rfh2 is not None]
+    updates = [body for body, folder in results if b"ScoreUpdate" in folder]
+    assert updates.count(b"Newcastle") == 2, "one from a queue, one from MQTT"
+    asked = [body for body, folder in results if b"LatestScore/Celtic" in folder]
+    assert asked == [b"2 2"], "what natives retain answers a ReqUpdate"

@@ -27,7 +27,7 @@ from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.packets import MqttPublication
 from commands.links.mqtt.sender import MqttSender
 from commands.links.mqtt.snapshots import Snapshots
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, PublishToTopic
 from tests.certificates import make_certificates, needs_openssl
@@ -35,7 +35,7 @@ from tests.commands.links.mosquitto import Mosquitto, Native, free_port, mosquit
 from tests.commands.links.proxy import proxy
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
 from tests.commands.scenario import KICK_OFF, rfh2_message
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.faults
 
@@ -269,7 +269,10 @@ def test_a_broker_that_forgot_the_session_is_told_of_and_asked_again(
                 until(lambda: _said(caplog, "has forgotten the session of this bridge"), "the warning")
                 _hears(bridge, broker)
         if not forgetful:
-            time.sleep(2)
+            until(
+                lambda: "Expiring client qpubsub-QM1 " in (broker.directory / "log").read_text(),
+                "the session to expire",
+            )
             with Bridge(tmp_path / "qmgrs", broker.url, **config) as bridge:
                 until(lambda: _said(caplog, "has forgotten the session of this bridge"), "the warning")
                 _hears(bridge, broker)
@@ -529,7 +532,7 @@ def test_a_password_is_nowhere_that_others_see_it(tmp_path: Path) -> None:
         seen = Path(f"/proc/{running.pid}/cmdline")
         arguments = seen.read_bytes() if seen.exists() else b""
         running.terminate()
-        _, said = running.communicate(timeout=60)
+        _, said = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0
     assert b"s3cret" not in arguments + said
     assert "u'bridge'" in sessions.read_text()

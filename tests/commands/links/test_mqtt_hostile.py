@@ -27,7 +27,7 @@ from rfh2 import Mqmd, Rfh1, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
 from tests.commands.links.test_mqtt_faults import DEAD, OUTGOING
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -386,7 +386,7 @@ def test_a_thread_that_ends_all_the_same_ends_the_process(tmp_path: Path, broker
         "from commands.cli import main\n"
         f"sys.exit(main(['run', '-m', 'QM1', '--home', {str(tmp_path)!r}, '--topics', {broker.url!r}]))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=PATIENCE_S, check=False)
     assert ended.returncode == 70, ended.stderr
     assert (
         f"thread {thread} of the link to the topic tree has failed: ZeroDivisionError('injected')".encode()

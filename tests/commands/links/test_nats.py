@@ -27,7 +27,7 @@ from tests.certificates import make_certificates, needs_openssl
 from tests.commands.links.mosquitto import free_port
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_cluster, nats_server, needs_nats
 from tests.commands.links.test_mqtt import STREAM, Bridge
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = needs_nats
 
@@ -343,7 +343,7 @@ def test_who_is_cut_off_before_an_answer_is_told_what_that_may_mean(tmp_path: Pa
         server = threading.Thread(target=cut_off)
         server.start()
         told = _trouble(tmp_path, f"nats://127.0.0.1:{listening.getsockname()[1]}")
-        server.join(30)
+        server.join(PATIENCE_S)
     assert "connection reset by peer (so does a server that refuses the authorization: see user" in told
 
 

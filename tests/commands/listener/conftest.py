@@ -22,6 +22,8 @@ from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
+from rfh2.channel.heartbeats import Pulse
+from tests.waiting import PATIENCE_S
 
 ANYBODY = Security({"*": ChannelRule()})
 
@@ -37,6 +39,12 @@ def listener_at(home: Path, security: Security = ANYBODY, qmgr: str = "QM1", **o
     bounds = {name: options.pop(name) for name in Bounds.__dataclass_fields__ if name in options}
     chosen = ListenerOptions(port=0, bounds=Bounds(**bounds), **{"quiesce_s": 0.2, **options})  # type: ignore[arg-type]
     return ListenerThread(lambda: Listener(chosen, qmgr, lambda: QueueManagerStore.open(home, qmgr), security))
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is asked for a sign of life has as long as a test has, however short the interval is."""
+    monkeypatch.setattr(Pulse, "patience_s", PATIENCE_S)
 
 
 @contextmanager

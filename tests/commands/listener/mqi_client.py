@@ -38,14 +38,15 @@ from rfh2.channel.segments import (
     SegmentType,
     Structure,
     read_segment,
+    read_string,
     segment_length,
     split,
 )
-from rfh2.channel.strings import read_string
 from rfh2.layouts import MQMD2, Layout
 from rfh2.mqi_constants import MQMO_MATCH_MSG_TOKEN, MQSO_MANAGED, MQSO_RESUME
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
+from tests.waiting import PATIENCE_S
 
 _OF_SD = {
     "ObjectName": "topic_object",
@@ -120,7 +121,8 @@ class MqiClient:
         self.heartbeats = 0
         self.conversation: int | None = None
         self.connection_id = b""
-        plain = socket.create_connection(("127.0.0.1", port), 20)
+        # Longer than what is asked of the listener may wait there.
+        plain = socket.create_connection(("127.0.0.1", port), 2 * PATIENCE_S)
         self.socket = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
         self.terms = self.negotiate(channel, sharing)
 

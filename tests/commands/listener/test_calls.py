@@ -6,8 +6,7 @@ Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15, LSN-18.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,6 +67,7 @@ from rfh2.mqi_constants import (
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 from streams.topic_objects import TopicObject
 from tests.commands.listener.mqi_client import MqiClient
+from tests.waiting import PATIENCE_MS, until
 
 IN, OUT, BROWSE, INQUIRE = MQOO_INPUT_SHARED, MQOO_OUTPUT, MQOO_BROWSE, MQOO_INQUIRE
 PASS_ID, PASS_ALL = MQOO_PASS_IDENTITY_CONTEXT, MQOO_PASS_ALL_CONTEXT
@@ -193,7 +193,7 @@ def test_a_get_chooses_by_a_selector(client: MqiClient, other: MqiClient) -> Non
     for _ in range(120):
         other.put(sender, b"low", priority=0)
     assert client.get(handle).reason == EMPTY
-    client.request_get(handle, wait_ms=20_000)
+    client.request_get(handle, wait_ms=PATIENCE_MS)
     assert other.commit() == 0
     reply = client.reply(SegmentType.MQGET)
     assert (reply.reason, reply.body[-4:]) == (0, b"high")
@@ -213,10 +213,8 @@ def test_a_get_waits_for_a_message(client: MqiClient, other: MqiClient) -> None:
     mine, theirs = client.opened("Q", IN | OUT), other.opened("Q", OUT)
     late = threading.Timer(0.2, lambda: other.put(theirs, b"late"))
     late.start()
-    began = time.monotonic()
 
-    assert client.get(mine, wait_ms=20_000).body == b"late"
-    assert time.monotonic() - began < 15
+    assert client.get(mine, wait_ms=PATIENCE_MS).body == b"late"
     late.join()
     assert client.get(mine, wait_ms=50).reason == EMPTY
 
@@ -230,7 +228,7 @@ def test_a_get_waits_for_what_another_process_puts(client: MqiClient, home: Path
 
     late = threading.Timer(0.2, put)
     late.start()
-    assert client.get(mine, wait_ms=20_000).body == b"from elsewhere"
+    assert client.get(mine, wait_ms=PATIENCE_MS).body == b"from elsewhere"
     late.join()
 
 
@@ -266,8 +264,27 @@ def test_the_end_of_a_connection_ends_its_unit_of_work(
         dying.put(handle, b"put", MQPMO_SYNCPOINT)
         getattr(dying, end)()
     mine = client.opened("Q", IN)
-    assert [client.get(mine, wait_ms=10_000).body for _ in left] == left
+    assert [client.get(mine, wait_ms=PATIENCE_MS).body for _ in left] == left
     assert client.get(mine).reason == EMPTY
+
+
+@pytest.mark.rule("LSN-77")
+def test_the_depth_counts_what_units_of_work_have_put_and_not_what_they_have_got(client: MqiClient) -> None:
+    handle = client.opened("Q.1", IN | OUT | MQOO_INQUIRE)
+
+    def depth() -> int:
+        return int.from_bytes(client.inquire(handle, 3, integers=1).body[16:20], client.order)
+
+    steps = [
+        (lambda: client.put(handle, b"1"), 1),
+        (lambda: client.put(handle, b"2", MQPMO_SYNCPOINT), 2),
+        (lambda: client.get(handle, MQGMO_SYNCPOINT), 1),
+        (client.backout, 1),
+        (lambda: client.put(handle, b"3", MQPMO_SYNCPOINT), 2),
+        (client.commit, 2),
+    ]
+    found = [(step(), depth())[1] for step, _ in steps]
+    assert found == [expected for _, expected in steps]
 
 
 def test_a_queue_with_uncommitted_messages_is_not_deleted(client: MqiClient, home: Path) -> None:
@@ -532,7 +549,7 @@ def test_what_is_put_on_a_topic_is_published(client: MqiClient, home: Path, name
         handle = client.opened(name, OUT, kind)
         assert client.put(handle, b"goal", format="MQSTR")[0] == 0
         Processor(store, utc_now).drain()
-    got = client.get(board, wait_ms=10_000)
+    got = client.get(board, wait_ms=PATIENCE_MS)
     assert (got.body[-4:], b"<Topic>sport/soccer</Topic>" in got.body) == (b"goal", True)
 
 
@@ -582,9 +599,9 @@ def test_mqsub_leaves_nothing_where_no_processor_answers(
         assert broken.connect() == 0
         broken.request(0x8E, broken.long(-1) + broken.long(0) + broken.sd(options, "Sport/Soccer", "scores"), 0)
         with QueueManagerStore.open(home, "QM1") as store:
-            assert eventually(lambda: managed_queues(store))
+            until(lambda: managed_queues(store))
             broken.close()
-            assert eventually(lambda: not managed_queues(store))
+            until(lambda: not managed_queues(store))
     monkeypatch.setattr(conversation, "ANSWER_WITHIN_S", 0)
     monkeypatch.setattr(conversation, "_ANSWERED_S", 0.1)
     assert [client.subscribe(options, "Sport/Soccer", "scores").reason for _ in range(2)] == [2102, 2102]
@@ -594,14 +611,6 @@ def test_mqsub_leaves_nothing_where_no_processor_answers(
 
 def managed_queues(store: QueueManagerStore) -> list[str]:
     return [name for name in store.load_state()[0].queues if name.startswith("SYSTEM.MANAGED.")]
-
-
-def eventually(holds: Callable[[], object]) -> bool:
-    """Whether *holds* comes to be true."""
-    end = time.monotonic() + 30
-    while not (found := holds()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return bool(found)
 
 
 def test_another_queue_manager_is_not_here(port: int) -> None:

@@ -20,6 +20,7 @@ from commands.listener.opening import listener_of
 from commands.listener.passwords import by_pam, changed_users, in_users_file, password_hash
 from commands.listener.security import Admission, Credentials, Identity, Security
 from commands.qmgr.store import Durability
+from tests.waiting import PATIENCE_S
 
 RIGHT = {("alice", "right"), ("mqm", "admin"), ("root2", "admin")}
 
@@ -182,7 +183,7 @@ def test_one_comparison_of_an_address_waits_and_others_take_their_turns() -> Non
     def is_right(user: str, _password: str) -> bool:
         compared.append(user)
         under_way.set()
-        assert may_go.wait(30)
+        assert may_go.wait(PATIENCE_S)
         return user == "alice"
 
     async def all_of_them() -> list[int]:

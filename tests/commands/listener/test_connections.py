@@ -33,8 +33,7 @@ from commands.qmgr.store.listeners import SOCKETS, AskedListeners, reached
 from commands.qmgr.store.queue_manager import utc_now
 from commands.running.status import status_of
 from rfh2 import pcf_admin_names as c
-from rfh2.channel.segments import SegmentType
-from rfh2.channel.status_codes import CHANNEL_UNAVAILABLE
+from rfh2.channel.segments import CHANNEL_UNAVAILABLE, SegmentType
 from rfh2.mqi_constants import (
     MQGMO_SYNCPOINT,
     MQOO_INPUT_SHARED,
@@ -142,7 +141,8 @@ SHOWN: dict[str, list[tuple[Any, ...]]] = {
         ("127.0.0.1", "RUNNING", "RECEIVE", "shared-1", "app", 2, 10, 300),
     ],
     "CHSTATUS(A*) CONNAME(127.0.0.1) MSGS WHERE(RAPPLTAG EQ 'worker')": [(8, "worker")],
-    "QSTATUS(W*) IPPROCS OPPROCS CURDEPTH": [(1, 1, 0), (1, 1, 0)],
+    "QSTATUS(W*) IPPROCS OPPROCS CURDEPTH": [(1, 1, 0), (1, 1, 1)],
+    "QLOCAL(W*) CURDEPTH": [(0,), (1,)],
     "QSTATUS(W*) TYPE(HANDLE) APPLTAG USERID INPUT OUTPUT INQUIRE BROWSE SET HSTATE CHANNEL": [
         ("waiter", "bob", "SHARED", "YES", "YES", "NO", "NO", "ACTIVE", "APP.SVRCONN"),
         ("worker", "alice", "SHARED", "YES", "NO", "NO", "NO", "INACTIVE", "APP.SVRCONN"),
@@ -354,9 +354,8 @@ def test_a_channel_is_stopped_and_started(place: Place) -> None:
         assert place.mqsc("STOP CHANNEL(SPARE.SVRCONN) CONNAME(10.0.0.1)").amq == "AMQ9533"
         assert place.mqsc("STOP CHANNEL(SPARE.SVRCONN) MODE(FORCE)").amq == "AMQ8019"
         assert client.receive() is not None
-    until(lambda: "victim" not in place.programs())
-    (row,) = place.rows("DISPLAY CHSTATUS(SPARE*) STATUS")
-    assert (row["STATUS"], row["CONNAME"]) == ("STOPPED", "")
+    shown = "DISPLAY CHSTATUS(SPARE*) STATUS"
+    until(lambda: [(row["STATUS"], row["CONNAME"]) for row in place.rows(shown)] == [("STOPPED", "")])
     with pytest.raises(StatusError) as refused:
         MqiClient(place.port, channel="SPARE.SVRCONN")
     assert refused.value.code == CHANNEL_UNAVAILABLE
@@ -379,7 +378,7 @@ REFUSED = {
 @pytest.mark.parametrize("command", REFUSED)
 def test_what_cannot_be_stopped(place: Place, command: str) -> None:
     assert place.mqsc(command).amq == REFUSED[command]
-    assert len(place.programs()) == 4
+    until(lambda: len(place.programs()) == 4)
 
 
 # A listener that is not there

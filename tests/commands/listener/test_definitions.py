@@ -10,7 +10,6 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +31,7 @@ from commands.qmgr.store.queue_manager import utc_now
 from streams import TopicSpace
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError
+from tests.waiting import PATIENCE_S, until
 
 RIGHT = {("alice", "right"), ("admin", "secret"), ("app", "pass")}
 BY_DEFINITIONS = Security({})
@@ -179,7 +179,7 @@ def test_definitions_count_for_the_next_client(home: Path) -> None:
 
 def until_admitted(port: int) -> MqiClient:
     """A client of A, once the listener has seen that the last one has gone."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_S
     while True:
         try:
             return MqiClient(port, channel="A")
@@ -206,13 +206,6 @@ def made(home: Path, **config: object) -> ListenerThread:
     factory = listener_of(ListenerConfig.model_validate(config), None, home, "QM1", Durability.FULL)
     assert factory is not None
     return ListenerThread(factory)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def is_open(port: int) -> bool:

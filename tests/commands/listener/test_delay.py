@@ -28,6 +28,7 @@ from rfh2.mqmd import Mqmd, read_mqmd
 from rfh2.pcf_admin_names import MQOT_TOPIC
 from streams.topic_objects import TopicObject
 from tests.commands.listener.mqi_client import MqiClient
+from tests.waiting import PATIENCE_MS
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 IN, OUT = MQOO_INPUT_SHARED, MQOO_OUTPUT
@@ -161,12 +162,12 @@ def test_programs_put_to_queues_and_topics(port: int, home: Path) -> None:
         queue, topic = client.opened("Q", IN | OUT), client.opened("T", OUT, MQOT_TOPIC)
         assert client.put(queue, FAR(b"later"), **JMS)[0] == client.put(topic, FAR(b"goal"), **JMS)[0] == 0
         assert client.put(queue, body_of(b"1", b"soon"), **JMS)[0] == 0
-        assert client.get(queue, wait_ms=20_000).body[-4:] == b"soon"
+        assert client.get(queue, wait_ms=PATIENCE_MS).body[-4:] == b"soon"
         # What is put in syncpoint is there when it is committed, and due by then.
         assert client.put(queue, body_of(b"1", b"unit"), MQPMO_SYNCPOINT, **JMS)[0] == 0
         assert client.get(queue).reason == 2033
         client.commit()
-        assert client.get(queue, wait_ms=20_000).body[-4:] == b"unit"
+        assert client.get(queue, wait_ms=PATIENCE_MS).body[-4:] == b"unit"
         assert client.get(queue).reason == 2033
     with QueueManagerStore.open(home, "QM1") as store:
         assert store.depth(DELAY_QUEUE) == 2

@@ -32,6 +32,7 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
+from tests.waiting import PATIENCE_S
 
 FULL, NORMAL = 2, 1
 MAX_DEPTH = 15
@@ -105,7 +106,7 @@ def test_one_wait_for_the_disk_serves_all_and_nobody_is_answered_before_it(
     def wait(_: WriteAheadLog) -> None:
         nonlocal syncs
         syncs += 1
-        assert turns[syncs].wait(20)
+        assert turns[syncs].wait(PATIENCE_S)
 
     with listener_at(home) as port, ExitStack() as stack:
         clients = [stack.enter_context(MqiClient(port)) for _ in range(4)]
@@ -124,7 +125,7 @@ def test_one_wait_for_the_disk_serves_all_and_nobody_is_answered_before_it(
             client.socket.settimeout(0)
             with pytest.raises(BlockingIOError):
                 client.receive()
-            client.socket.settimeout(20)
+            client.socket.settimeout(PATIENCE_S)
         turns[1].set()
         assert clients[0].reply(SegmentType.MQPUT).reason == 0
         turns[2].set()

@@ -20,6 +20,7 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import PREFIX_BYTES, SegmentType, read_segment, segment_length
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.transcripts import Said, said
+from tests.waiting import PATIENCE_S
 
 FOLDER = Path(__file__).parents[4] / "shared" / "captures" / "client-channel"
 
@@ -72,7 +73,7 @@ def test_the_listener_answers_as_a_queue_manager_did(tmp_path: Path, name: str, 
         listener_at(tmp_path, Security({"*": rule}), qmgr) as port,
         socket.create_connection(("127.0.0.1", port)) as peer,
     ):
-        peer.settimeout(60)
+        peer.settimeout(PATIENCE_S)
         stream = peer.makefile("rb")
         waiting: list[tuple[int | None, int]] = []
         for segment in segments:

@@ -5,7 +5,6 @@ Rows of docs/conformance.md: LSN-23.
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,7 @@ from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
-
-PATIENCE_S = 30
+from tests.waiting import PATIENCE_MS, until
 
 
 @pytest.mark.rule("LSN-23")
@@ -43,6 +41,7 @@ def test_what_is_due(interval_s: float, steps: list[tuple[float, bool, Beat, flo
             assert pulse.beat(now_s, reads) == (beat, next_s)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_client_that_waits_for_a_message_is_asked_and_its_wait_goes_on(home: Path) -> None:
     with listener_at(home, heartbeat_s=1) as port, MqiClient(port, heartbeat_s=1) as client:
         assert client.connect() == 0
@@ -86,13 +85,10 @@ def test_a_client_that_does_not_answer_is_ended_and_its_unit_of_work_backed_out(
         gone.put(handle, b"uncommitted", MQPMO_SYNCPOINT)
         gone.request_get(gone.opened("EMPTY", MQOO_INPUT_SHARED | MQOO_OUTPUT), wait_ms=-1)
 
-        back = other.get(other.opened("Q", MQOO_INPUT_SHARED), wait_ms=PATIENCE_S * 1000)
+        back = other.get(other.opened("Q", MQOO_INPUT_SHARED), wait_ms=PATIENCE_MS)
         assert (back.body, back.mqmd.backout_count) == (b"got by nobody", 1)
         assert other.get(other.opened("Q", MQOO_INPUT_SHARED)).reason == 2033
-        end = time.monotonic() + PATIENCE_S
         with QueueManagerStore.open(home, "QM1") as store:
-            while store.find_queue(dynamic) is not None and time.monotonic() < end:
-                time.sleep(0.05)
-            assert store.find_queue(dynamic) is None
+            until(lambda: store.find_queue(dynamic) is None)
         other.close()
         gone.close()

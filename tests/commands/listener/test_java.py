@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -29,11 +28,12 @@ from commands.listener.passwords import in_users_file, password_hash
 from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.links.mosquitto import listens
+from tests.commands.links.mqi.listening import listening
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
 from tests.ibm_java import Client, class_path, compiled, every_client, needs_ibm_java
 from tests.quick_java import JAVA
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 HERE = Path(__file__).parent / "java"
 
@@ -61,7 +61,7 @@ def running(home: Path, sharing: int = 10) -> Iterator[int]:
             yield number
         finally:
             run.send_signal(signal.SIGTERM)
-            run.wait(30)
+            run.wait(PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -289,6 +289,7 @@ def ccdt(path: Path, port: int, sharing: int, heartbeat_s: int) -> str:
     return path.as_uri()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("sharing", [10, 0])
 def test_a_program_that_is_quiet_answers_heartbeats(classpath: str, tmp_path: Path, sharing: int) -> None:
     """In both directions, where the connection is shared. Quiet for more than twice the interval would be its end."""
@@ -316,10 +317,7 @@ def test_a_program_that_waits_is_told_that_the_queue_manager_ends(classpath: str
 def subscriptions(home: Path) -> list[str]:
     """The topic strings that are subscribed to, once the commands that wait are done."""
     with QueueManagerStore.open(home, "QM1") as store:
-        end = time.monotonic() + 20
-        while store.depth("SYSTEM.BROKER.CONTROL.QUEUE") and time.monotonic() < end:
-            time.sleep(0.1)
-        time.sleep(0.3)
+        until(lambda: not store.depth("SYSTEM.BROKER.CONTROL.QUEUE"))
         return [each.topic_string for each in store.load_state()[1]]
 
 
@@ -333,12 +331,9 @@ def test_the_subscription_of_a_program_that_dies_goes(
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "subscribed\n"
-        assert subscriptions(home) == ["Sport/Soccer"]
+        until(lambda: subscriptions(home) == ["Sport/Soccer"])
         program.kill()
-    end = time.monotonic() + 20
-    while subscriptions(home) and time.monotonic() < end:
-        time.sleep(0.2)
-    assert subscriptions(home) == []
+    until(lambda: not subscriptions(home))
 
 
 class Talking:
@@ -399,35 +394,19 @@ def test_clones_share_a_subscription_and_what_one_that_dies_had_taken(
 def test_a_transaction_manager_finds_everything_once_after_kill_9(
     classpath: str, tmp_path: Path, outcome: str, left: str
 ) -> None:
-    """All of ``run`` is killed after each step that IBM's XAResource takes."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number: int = free.getsockname()[1]
-    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
-    command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--listen", str(number)]
-
-    def started() -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(command, env={**os.environ, "QPUBSUB_HOME": str(tmp_path)})
-        until(lambda: listens(number), "the listener to begin")
-        return process
-
-    def kill() -> None:
-        run.kill()  # and with it, in the same way, the listener
-        run.wait()
-        until(lambda: not listens(number), "the listener to be gone")
-
-    run = started()
-    try:
-        with talking(*JAVA, "-cp", classpath, "Xa", str(number), outcome) as program:
-            for step in range(1, 6):
-                assert program.says() == f"step {step}"
-                kill()
-                run = started()
-                program.told()
-                if step == 4:
-                    assert program.says() == "again -4"
-                assert program.says() == f"{int(step == 4)} in doubt, {left if step >= 4 else 'one, nothing'}"
-    finally:
-        kill()
+    """The queue manager is killed after each step that IBM's XAResource takes."""
+    with (
+        listening(tmp_path, {"XA.IN": {}, "XA.OUT": {}}) as qmgr,
+        talking(*JAVA, "-cp", classpath, "Xa", str(qmgr.port), outcome) as program,
+    ):
+        for step in range(1, 6):
+            assert program.says() == f"step {step}"
+            qmgr.kill()
+            qmgr.start()
+            program.told()
+            if step == 4:
+                assert program.says() == "again -4"
+            assert program.says() == f"{int(step == 4)} in doubt, {left if step >= 4 else 'one, nothing'}"
 
 
 @pytest.mark.nightly

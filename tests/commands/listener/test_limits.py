@@ -27,9 +27,9 @@ from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType, St
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError
+from tests.waiting import PATIENCE_MS, PATIENCE_S, until
 
 IN, OUT = MQOO_INPUT_SHARED, MQOO_OUTPUT
-PATIENCE_S = 30
 NO_ROOM = 2102
 
 
@@ -49,8 +49,9 @@ def raw(port: int, address: str = "127.0.0.1") -> socket.socket:
 
 
 def is_served(port: int) -> bool:
-    with MqiClient(port) as client:
+    with suppress(OSError, StatusError), MqiClient(port) as client:
         return client.connect() == 0
+    return False
 
 
 # Connections
@@ -91,15 +92,7 @@ def test_no_more_connections_of_an_address_than_allowed(home: Path) -> None:
 def test_room_for_a_connection_is_there_again_when_one_has_gone(home: Path) -> None:
     with listener_at(home, connections=1) as port:
         for _ in range(3):
-            end = time.monotonic() + PATIENCE_S
-            while time.monotonic() < end:
-                try:
-                    assert is_served(port)
-                    break
-                except (OSError, StatusError):
-                    time.sleep(0.02)
-            else:
-                raise AssertionError("the listener still counts a connection that has gone")
+            until(lambda: is_served(port), "the listener to count no connection that has gone")
 
 
 # Open files
@@ -365,5 +358,5 @@ def test_a_peer_that_reads_nothing_is_ended_and_its_get_backed_out(home: Path) -
         for _ in range(3):
             peer.request_get(source, MQGMO_SYNCPOINT, longest=len(body))
         back = client.opened("Q", IN)
-        got = [client.get(back, wait_ms=PATIENCE_S * 1000, longest=len(body)).body for _ in range(3)]
+        got = [client.get(back, wait_ms=PATIENCE_MS, longest=len(body)).body for _ in range(3)]
         assert got == [body] * 3

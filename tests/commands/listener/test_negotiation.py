@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.listener.negotiation import Most, NegotiationAnswer, answer
-from rfh2.channel.initial_data import turned
 from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
-from rfh2.channel.segments import Structure
+from rfh2.channel.segments import Structure, turned
 from rfh2.errors import DecodeError
 
 WHOLE = ID_BEGIN.size + ID_MORE.size + ID_SHARING.size + ID_PROTECTION.size

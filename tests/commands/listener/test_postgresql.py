@@ -28,7 +28,7 @@ from rfh2.mqi_constants import (
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
 from tests.postgresql import PostgresqlServer, empty, needs_postgresql, postgresql_server
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = needs_postgresql
 MAX_DEPTH = 15
@@ -47,7 +47,7 @@ def store(
 ) -> Iterator[QueueManagerStore]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     home = server.home()
-    with QueueManagerStore.create(home, QueueManager("QM1"), patience_s=20.0) as made:
+    with QueueManagerStore.create(home, QueueManager("QM1"), patience_s=PATIENCE_S) as made:
         with made.unit_of_work() as unit:
             unit.put("IN", None, b"in")
         yield made

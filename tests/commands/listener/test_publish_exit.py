@@ -27,8 +27,8 @@ from rfh2.mqi_constants import (
 )
 from tests.commands.listener.conftest import processing
 from tests.commands.listener.mqi_client import MqiClient
+from tests.waiting import PATIENCE_MS
 
-PATIENCE_MS = 30_000
 NEW = MQSO_CREATE | MQSO_MANAGED
 
 

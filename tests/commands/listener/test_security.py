@@ -23,6 +23,7 @@ from rfh2.channel.segments import SegmentHeader, SegmentType, Structure
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError
+from tests.waiting import PATIENCE_S
 
 RULES = {
     "OPEN": ChannelRule(),
@@ -205,7 +206,7 @@ def test_tls(home: Path, certificate: tuple[Path, Path]) -> None:
     trusts = ssl.create_default_context(cafile=str(certificate[0]))
     with listener_at(home, tls=server) as port:
         with socket.create_connection(("127.0.0.1", port)) as plain:
-            plain.settimeout(60)
+            plain.settimeout(PATIENCE_S)
             plain.sendall(b"TSH " + bytes(40))
             assert plain.recv(100)[:1] != b"T"
         with MqiClient(port, tls=trusts) as client:
@@ -223,7 +224,7 @@ def test_tls(home: Path, certificate: tuple[Path, Path]) -> None:
 )
 def test_what_is_no_client_is_sent_away(port: int, data: bytes) -> None:
     with socket.create_connection(("127.0.0.1", port)) as peer:
-        peer.settimeout(60)
+        peer.settimeout(PATIENCE_S)
         peer.sendall(data)
         peer.shutdown(socket.SHUT_WR)
         while peer.recv(1000):

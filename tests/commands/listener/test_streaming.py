@@ -1,6 +1,6 @@
 """Messages for programs that share their connection, in the segments that IBM's Java classes read.
 
-Rows of docs/conformance.md: LSN-39, LSN-40.
+Rows of docs/conformance.md: LSN-39, LSN-40, LSN-78.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from commands.qmgr.store import QueueManagerStore
-from rfh2.channel.segments import LAST, SegmentType
+from rfh2.channel.layouts import REQUEST_MSGS
+from rfh2.channel.segments import CALL, LAST, SegmentType, Structure
+from rfh2.layouts import MQMD2
 from rfh2.mqi_constants import (
     MQGMO_ACCEPT_TRUNCATED_MSG,
     MQGMO_SYNCPOINT,
@@ -126,3 +128,31 @@ def test_puts_without_an_answer_wait_for_their_turn(home: Path) -> None:
         for size in [*[10] * 500, *[1_000_000] * 20]:
             client.put_unanswered(handle, bytes(size), MQPMO_ASYNC_RESPONSE)
         assert client.status() == (0, 0, 520, 0, "")
+
+
+@pytest.mark.rule("LSN-78")
+def test_a_program_that_reads_ahead_gets_what_it_has_room_for(client: MqiClient) -> None:
+    handle, size = client.opened("Q", IN_OUT), MQMD2.size + 1
+    for number in range(9):
+        client.put(handle, b"%d" % number, persistence=int(number == 6))
+
+    def ask(room: int, last: int, flags: int) -> None:
+        asks = Structure.new(REQUEST_MSGS, client.order)
+        asks["Version"], asks["ObjectHandle"], asks["MaxMsgLength"] = 1, handle, -1
+        asks["BytesRequested"], asks["GlobalMessageIndex"], asks["Flags"] = room, last, flags
+        client.send(client.header(SegmentType.REQUEST_MSGS)._replace(request=1).write(bytes(asks)))
+
+    def came(count: int) -> bytes:
+        return b"".join(client.streamed().body for _ in range(count))
+
+    ask(3 * size, 0, CALL)
+    assert came(3) == b"012"
+    ask(3 * size, 1, 0)  # two are on their way to it
+    assert came(1) == b"3"
+    ask(size, 2, 0)  # as are two now: it gets none
+    ask(100 * size, 4, 0)
+    assert came(2) == b"45"  # and not the persistent one
+    ask(100 * size, 6, CALL)
+    assert came(3) == b"678"
+    ask(100 * size, 9, CALL)
+    assert client.streamed().notified == NOTHING

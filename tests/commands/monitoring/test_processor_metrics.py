@@ -178,7 +178,7 @@ def test_sampled_commands_say_which_rule_kept_a_publication_back(tmp_path: Path,
 
 def test_the_sampler_waits_longer_the_longer_a_command_took(tmp_path: Path) -> None:
     from commands.broker.outcome import Outcome
-    from commands.monitoring.steps import Step
+    from commands.monitoring.trace_context import Step
 
     metrics = ProcessorMetrics(CollectorRegistry(), "QM1")
     assert metrics.due_s == 0.0

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter
 from commands.monitoring.health import Health, Phase
 from commands.monitoring.server import MetricsPortError, serving
 from commands.qmgr.link_port import LinkState
+from tests.waiting import PATIENCE_S
 
 
 @dataclass
@@ -78,7 +79,7 @@ def port(health: Health) -> Iterator[int]:
 
 
 def _asked(port: int, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, bytes]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()

@@ -88,7 +88,7 @@ def _letters(store: QueueManagerStore) -> list[tuple[str, str, int]]:
 
 
 def _owed(store: QueueManagerStore) -> dict[str, int]:
-    return {name: count for name, count, _ in store.overview().owed}
+    return {name: count for name, count, _ in store.overview().undelivered}
 
 
 def _names(store: QueueManagerStore) -> list[str | None]:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING
 from rfh2.pcf_parameters import Cfst
 from tests.commands.cli_runs import run
+from tests.waiting import until
 
 TOPIC = Cfst.of(c.MQCA_TOPIC_NAME, "T")
 CREATE = Pcf(c.MQCMD_CREATE_TOPIC, (TOPIC, Cfst.of(MQCA_TOPIC_STRING, "a/b")))
@@ -68,12 +68,7 @@ def test_a_processor_that_waits_answers_at_once_and_after_a_kill(home: Path) -> 
         with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as processor:
             try:
                 ask(home, INQUIRE)
-                end = time.monotonic() + 30
-                found: list[Pcf] = []
-                while not found and time.monotonic() < end:
-                    time.sleep(0.1)
-                    found = answers(home)
-                assert [pcf.reason for pcf in found] == [2085, 3008]
+                until(lambda: [pcf.reason for pcf in answers(home)] == [2085, 3008])
             finally:
                 os.killpg(processor.pid, kill)
 

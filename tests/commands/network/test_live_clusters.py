@@ -13,9 +13,8 @@ from hypothesis import given, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.links.channels.channels import RepositoryManager
-from commands.network.flows import Link
 from commands.network.repository import RepositoryEntry
-from commands.network.topology import Position
+from commands.network.topology import Link, Position
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word
 from commands.qmgr.store import QueueManagerStore, StoreBusyError

@@ -10,7 +10,7 @@ import pytest
 
 from commands.links.channels import channel
 from commands.links.channels.channel import SequenceState, number_after, sequence_state
-from commands.network.flows import Link
+from commands.network.topology import Link
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import INTER_QMGR_FANREQ
 from commands.qmgr.store.neighbours import NeighbourRecords

@@ -20,12 +20,12 @@ from commands.pages import (
     Severity,
     TreeNode,
     document,
+    script_data,
+    spelt,
     table,
     timeline,
     tree,
 )
-from commands.pages.engine import script_data
-from commands.pages.timeline import spelt
 from rfh2.terminal_escape import visible
 from tests.html_pages import PageParts, check_page
 

@@ -22,7 +22,7 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.counters import forget_unused_topics
+from commands.qmgr.observer import forget_unused_topics
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.counters import MOST_TOPICS

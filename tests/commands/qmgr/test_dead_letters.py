@@ -11,7 +11,7 @@ import pytest
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.qmgr.dead_letters import NotPutAgainError, put_again
+from commands.console.queues import NotPutAgainError, put_again
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import QPubSubError

@@ -15,10 +15,12 @@ import pytest
 
 from commands.broker.objects import DEFAULT_MODELS, AliasQueue, ModelQueue, QueueManager
 from commands.config.home import Home
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import Close, OpenQueue, ProgramConnection, QueueError, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
+from tests.commands.qmgr.disk_states import disk_states
 from tests.commands.qmgr.test_processor import CONTROL, DEAD, NOW, STREAM
+from tests.reliability.workload import put
 
 TEMPORARY, PERMANENT = "SYSTEM.DEFAULT.MODEL.QUEUE", "SYSTEM.JMS.MODEL.QUEUE"
 
@@ -390,6 +392,45 @@ def test_6_7_2_a_program_that_dies_loses_its_queue_at_restart(home: Home, progra
         Processor(store, lambda: datetime.now(UTC)).start()
     assert (subscribers(program), program.find_queue(name), rows(program)) == ([], None, {})
     assert list(program.directory.glob("connection-*")) == []
+
+
+def test_whoever_ends_at_any_commit_a_restart_takes_off_what_is_left(tmp_path: Path) -> None:
+    """Programs open queues, register and go while the processor works: who stays has each publication once."""
+
+    def work(home: Path) -> None:
+        with QueueManagerStore.open(home, "QM1") as store, QueueManagerStore.open(home, "QM1") as programs:
+            processor = Processor(store, lambda: NOW, settings=ProcessorSettings(batch=2))
+            processor.start()
+            for number in range(4):
+                going = programs.connect()
+                for _ in range(2):
+                    register(programs, going.open(TEMPORARY, "GOES.*").name)
+                with programs.unit_of_work() as unit:
+                    put(unit, STREAM, "<Command>Publish</Command><Topic>a</Topic>", b"%d" % number, priority=0)
+                if number % 2:
+                    processor.drain()
+                going.disconnect()
+                processor.drain()
+
+    home, numbers = tmp_path / "home", 0
+    with QueueManagerStore.create(home, QueueManager("QM1")) as store:
+        register(store, "STAYS", option="PersAsPub")
+        Processor(store, lambda: NOW).drain()
+    for name, left in disk_states(home, work, tmp_path / "states"):
+        with QueueManagerStore.open(left, "QM1") as store:
+            processor = Processor(store, lambda: NOW)
+            processor.start()
+            processor.drain()
+            assert (subscribers(store), rows(store)) == (["STAYS"], {"subscriptions": 1}), name
+            assert [queue for queue in store.load_state()[0].queues if queue.startswith("GOES.")] == [], name
+            kept = store.database.connection.execute("SELECT DISTINCT queue FROM messages").fetchall()
+            assert {queue for (queue,) in kept} <= {"STAYS", DEAD}, name
+            came = store.browse("STAYS") if store.find_queue("STAYS") is not None else ()
+            got = [decode(message.body, message.md).body for message in came]
+            assert got == [b"%d" % number for number in range(len(got))], name
+            assert len(got) >= numbers, name
+            numbers = len(got)
+    assert numbers == 4
 
 
 def test_default_models_are_those_of_ibm_mq(program: QueueManagerStore) -> None:

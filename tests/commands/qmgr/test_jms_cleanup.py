@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.broker.jms_queues import ADMIN_QUEUE, REPORT_QUEUE
 from commands.broker.objects import DEFAULT_QUEUES, LocalQueue, QueueManager
+from commands.broker.queue_names import ADMIN_QUEUE, REPORT_QUEUE
 from commands.cli.cleanup import identifier
-from commands.qmgr import jms_cleaner
+from commands.qmgr import jms_cleanup
 from commands.qmgr.jms_cleanup import (
     Level,
     MessageKind,
@@ -28,7 +28,7 @@ from commands.qmgr.jms_cleanup import (
 )
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2.folders import Folder
 from rfh2.jms_entry import JmsEntry
 from rfh2.mqi_constants import MQCI_NONE
@@ -357,7 +357,7 @@ def test_a_queue_manager_without_jms_programs(tmp_path: Path) -> None:
 def test_a_subscription_that_is_registered_between_two_units_of_work_keeps_its_messages(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jms_cleaner, "_MOST_MESSAGES", 1)
+    monkeypatch.setattr(jms_cleanup, "_MOST_MESSAGES", 1)
     with QueueManagerStore.open(home, "QM1") as store:
         seen = []
 
@@ -365,7 +365,7 @@ def test_a_subscription_that_is_registered_between_two_units_of_work_keeps_its_m
             seen.append(message)
             return MessageKind.PUBLICATION
 
-        cleaner = jms_cleaner.JmsCleaner(store, Level.SAFE, identify)
+        cleaner = jms_cleanup.JmsCleaner(store, Level.SAFE, identify)
         unit_of_work = store.unit_of_work
 
         def registering() -> Any:

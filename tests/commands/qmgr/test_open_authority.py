@@ -24,9 +24,9 @@ from commands.broker.objects import (
 )
 from commands.disk.errors import QueueError
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
-from commands.qmgr.mqi.calls import Program, Target
+from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues
+from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues, Target
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, REQUEST_QUEUE
 from commands.qmgr.store import QueueManagerStore

@@ -72,7 +72,7 @@ def _told(store: QueueManagerStore, queue: str) -> list[str]:
 
 
 def _owed(store: QueueManagerStore) -> dict[str, int]:
-    return {name: count for name, count, _ in store.overview().owed}
+    return {name: count for name, count, _ in store.overview().undelivered}
 
 
 def _drain(processor: Processor) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.disk.permissions import make_directory, open_to_others, private
 from commands.qmgr.store import QueueManagerStore
+from tests.commands.cli_runs import run
 from tests.commands.qmgr.test_store_retained import publish
 
 
@@ -40,11 +39,6 @@ def modes(directory: Path) -> dict[str, str]:
     return found | {"": f"{directory.stat().st_mode & 0o7777:04o}"}
 
 
-def run(home: Path, *arguments: str) -> int:
-    environment = {**os.environ, "QPUBSUB_HOME": str(home)}
-    return subprocess.run([sys.executable, "-m", "commands.cli", *arguments], env=environment, check=False).returncode
-
-
 def work(home: Path) -> dict[str, str]:
     """Everything that a queue manager's directory can hold; the modes, while the database is open."""
     with QueueManagerStore.create(home, QueueManager("QM1")) as store:
@@ -52,7 +46,7 @@ def work(home: Path) -> dict[str, str]:
         with store.unit_of_work() as unit:
             unit.put(message.queue, message.md, message.body)
         outputs = ("--log", str(home / "log"), "--record", str(home / "record"))
-        assert run(home, "run", "-m", "QM1", "--once", *outputs) == 0
+        assert run("run", "-m", "QM1", "--home", str(home), "--once", *outputs).code == 0
         return modes(store.directory) | {name: mode for name, mode in modes(home).items() if name in ("log", "record")}
 
 

@@ -27,6 +27,7 @@ from rfh2.errors import StoreError
 from tests.commands.qmgr.test_dynamic_queues import send
 from tests.commands.qmgr.test_processor import CONTROL, STREAM
 from tests.postgresql import PostgresqlServer, empty, needs_postgresql, postgresql_server
+from tests.waiting import PATIENCE_S
 
 pytestmark = needs_postgresql
 
@@ -42,7 +43,7 @@ def server() -> Iterator[PostgresqlServer]:
 def store(server: PostgresqlServer, postgresql_home: PostgresqlHome) -> Iterator[QueueManagerStore]:
     del postgresql_home  # its directory of local things
     home = server.home()
-    with QueueManagerStore.create(home, QueueManager("QM1"), patience_s=20.0) as made:
+    with QueueManagerStore.create(home, QueueManager("QM1"), patience_s=PATIENCE_S) as made:
         yield made
     empty(home)
 
@@ -117,7 +118,7 @@ def test_whether_a_commit_was_done_is_found_out(
         if is_done:
             execute(statement)
         connection.session.pgconn.finish()
-        with QueueManagerStore.open(store.home, store.name, patience_s=20.0) as other:
+        with QueueManagerStore.open(store.home, store.name, patience_s=PATIENCE_S) as other:
             for _ in range(others):
                 put(other, b"another's")
         raise EngineError("", "the connection was cut in the commit")
@@ -247,7 +248,7 @@ def test_who_waits_is_told_of_the_next_commit_and_of_no_other(store: QueueManage
         database.change()
         assert not database.heard(1.0, 0.0), "it has asked to be told"
         put(store, b"1")
-        assert database.heard(1.0, 20.0), "told of the commit"
+        assert database.heard(1.0, PATIENCE_S), "told of the commit"
         put(store, b"2")
         assert not database.heard(1.0, 0.0), "nobody has asked again"
         assert waiting.wait_for_change(0.0), "no commit is missed"
@@ -258,7 +259,7 @@ def test_who_waits_while_a_unit_of_work_is_open_looks_again(store: QueueManagerS
         with store.unit_of_work() as unit:
             unit.put("Q", None, b"1")
             assert not waiting.wait_for_change(0.05)
-        assert waiting.wait_for_change(20.0)
+        assert waiting.wait_for_change(PATIENCE_S)
 
 
 @pytest.mark.parametrize("count", [1, 20], ids=["a message", "messages that are copied"])

@@ -18,14 +18,14 @@ from commands.broker.puts import Outgoing
 from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from commands.qmgr.tally import ProcessorTally
 from rfh2 import Folder, Mqmd, Rfh2, decode, encode
 from streams.operations import Published
 from streams.topic_objects import TopicObject, Wildcard
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
@@ -477,6 +477,6 @@ def test_sigterm_stops_a_waiting_processor_and_a_new_message_wakes_it(home: Home
             until(lambda: _depths(store, "S") == [1])
         finally:
             process.send_signal(signal.SIGTERM)
-            _out, err = process.communicate(timeout=60)
+            _out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert "2 commands (0 in error): 1 publication delivered" in err

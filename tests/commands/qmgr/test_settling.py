@@ -58,7 +58,7 @@ class World:
             self.there.append(self.number)
         elif kind == "take" and self.there:
             # A get looks at the table first.
-            self.pending.settle_messages()
+            self.pending.flush_messages()
             self.pending.take(self.there.pop(which % len(self.there)))
         elif kind == "retain":
             self.pending.publish(self.number, PublicationRow(0, None, False, True, b"", body))
@@ -66,9 +66,9 @@ class World:
         elif kind == "clear":
             self.pending.execute("DELETE FROM retained WHERE topic = ?", (f"t/{which}",))
         if kind == "settle" or self.at_once:
-            self.pending.settle()
+            self.pending.flush()
         elif kind == "settle messages":
-            self.pending.settle_messages()
+            self.pending.flush_messages()
 
     def part(self, steps: Sequence[Step], done: bool) -> None:
         before = list(self.there)
@@ -79,7 +79,7 @@ class World:
         self.there = self.there if done else before
 
     def content(self) -> Content:
-        self.pending.settle()
+        self.pending.flush()
         messages = self.connection.execute("SELECT seq, body FROM messages ORDER BY seq").fetchall()
         kept = "SELECT topic, body FROM retained JOIN publications ON number = publication"
         retained = dict(self.connection.execute(kept).fetchall())

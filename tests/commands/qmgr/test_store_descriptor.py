@@ -228,13 +228,13 @@ WITHOUT_TIME = replace(FULL, msg_id=bytes(24), put_date="", put_time="")
 
 
 @pytest.mark.parametrize(
-    ("md", "remembered", "room_bytes"),
+    ("md", "remembered", "most_bytes"),
     [
-        pytest.param(FULL, descriptor._ACCEPTED, descriptor._ACCEPTED_ROOM, id="accepted"),
-        pytest.param(WITHOUT_TIME, descriptor._COMPLETED, descriptor._COMPLETED_ROOM, id="completed"),
+        pytest.param(FULL, descriptor._ACCEPTED, descriptor._ACCEPTED_BYTES, id="accepted"),
+        pytest.param(WITHOUT_TIME, descriptor._COMPLETED, descriptor._COMPLETED_BYTES, id="completed"),
     ],
 )
-def test_what_is_remembered_has_a_bound_in_bytes(md: Mqmd, remembered: BoundedCache[Any, Any], room_bytes: int) -> None:
+def test_what_is_remembered_has_a_bound_in_bytes(md: Mqmd, remembered: BoundedCache[Any, Any], most_bytes: int) -> None:
     remembered.clear()
     tracemalloc.start()
     try:
@@ -244,7 +244,7 @@ def test_what_is_remembered_has_a_bound_in_bytes(md: Mqmd, remembered: BoundedCa
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert 500 < len(remembered) < 8_000
-    assert peak < room_bytes
+    assert peak < most_bytes
 
 
 def test_a_message_without_a_descriptor_gets_the_defaults_and_the_format_of_its_header() -> None:

@@ -15,6 +15,7 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore, queue_manager as waiting, sqlite_database as module
 from commands.qmgr.store.sqlite_database import LogWatch
+from tests.waiting import PATIENCE_S
 
 needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="the system has no inotify")
 PUT = """
@@ -50,7 +51,7 @@ def test_what_another_process_writes_is_heard(store: QueueManagerStore) -> None:
     thread = threading.Thread(target=lambda: heard.append(watch.heard(LONG_S)), daemon=True)
     thread.start()
     put_elsewhere(store)
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert heard == [True]
     while watch.heard(0.01):
         pass

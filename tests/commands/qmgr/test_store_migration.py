@@ -11,7 +11,7 @@ import pytest
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import DEFAULT_MODELS, DEFAULT_QUEUES, LocalQueue, state_of
 from commands.disk.lock import exclusive
-from commands.network.flows import Link
+from commands.network.topology import Link
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
 from commands.qmgr.store.opening import DATABASE

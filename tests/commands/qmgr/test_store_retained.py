@@ -243,7 +243,7 @@ def test_the_cache_is_bounded_in_bytes_and_gives_what_the_table_has(store: Queue
         process(store, publish(f"t/{number}", data=bytes([number]) * 100_000))
     with again(store) as other:
         settled: list[None] = []
-        cache = KeptMessages(other.database, lambda: settled.append(None), room_bytes=250_000)
+        cache = KeptMessages(other.database, lambda: settled.append(None), most_bytes=250_000)
         for _ in range(2):
             for number in range(1, 9):
                 assert cache.message(number).body == bytes([number - 1]) * 100_000

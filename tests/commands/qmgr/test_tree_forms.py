@@ -13,8 +13,8 @@ from commands.broker.puts import Outgoing
 from commands.links.engine import message_for_tree
 from commands.links.engine.message_for_tree import ForTree, for_tree, publishing
 from commands.mqsc.broker import Broker
-from commands.qmgr import tree_forms
-from commands.qmgr.tree_forms import TreeForms
+from commands.qmgr import linked_tree
+from commands.qmgr.linked_tree import TreeForms
 from rfh2.errors import DecodeError
 from rfh2.message import decode
 from streams.operations import PublishToTopic
@@ -109,7 +109,7 @@ def test_publications_without_an_equal_have_a_form() -> None:
 
 
 def test_forms_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_forms, "_MOST_FORMS", 10)
+    monkeypatch.setattr(linked_tree, "_MOST_FORMS", 10)
     program = replace(PLAIN, psc="<psc><Command>Publish</Command><Topic>{topic}</Topic></psc>")
     world = World()
     for number in range(1, 36):

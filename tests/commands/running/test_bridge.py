@@ -10,10 +10,11 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.disk.errors import QueueManagerInUseError
 from commands.qmgr.store import QueueManagerStore
-from commands.running.bridge import Bridge, RunSettings
+from commands.running.bridge import Bridge
+from commands.running.run_settings import RunSettings
 from commands.terminal.console import Console, ExitCode
 from tests.commands.results_service import capture
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 CONTROL = "SYSTEM.BROKER.CONTROL.QUEUE"
 
@@ -48,7 +49,7 @@ def test_serve_goes_on_until_stop_is_set(home: Path) -> None:
         until(lambda: store.depth(CONTROL) == 0)
         assert thread.is_alive()
     bridge.stop.set()
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert (bridge.tally.commands, bridge.exit_code()) == (26, ExitCode.DONE)
 
 

@@ -18,7 +18,7 @@ from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.running.supervisor import GRACE_S
 from commands.running.work_page import being_worked_on
 from rfh2 import Folder, Mqmd, Rfh2, decode
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 DEAD = "SYSTEM.DEAD.LETTER.QUEUE"
@@ -64,7 +64,7 @@ def _running(store: QueueManagerStore, *options: str) -> Iterator[subprocess.Pop
     finally:
         if process.poll() is None:
             process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
 
 
 def _is_stuck(store: QueueManagerStore, process: subprocess.Popen[str]) -> bool:
@@ -95,7 +95,7 @@ def test_it_ends_within_a_second_whatever_is_being_read(
     with _running(store, "--command-seconds", "0") as process:
         until(lambda: _is_stuck(store, process))
         process.send_signal(number)
-        assert process.wait(60) == 130  # what hangs would do so for ever
+        assert process.wait(PATIENCE_S) == 130  # what hangs would do so for ever
     assert store.depth(STREAM) == 1
     assert being_worked_on(store.directory) is None
     assert GRACE_S < 1.0
@@ -105,7 +105,7 @@ def test_an_idle_processor_ends_in_order(store: QueueManagerStore) -> None:
     with _running(store) as process:
         until(lambda: store.depth(CONTROL) == 0)
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 BUDGETS = [
@@ -125,7 +125,7 @@ def test_a_message_that_takes_too_long_is_a_dead_letter_and_the_rest_goes_on(
         for data in ("1", "2", fault, "3"):
             _publish(unit, data)
     with _running(store, "--once", "--command-seconds", "1.5") as process:
-        assert process.wait(60) == 1
+        assert process.wait(PATIENCE_S) == 1
     assert (_told(store), _reasons(store)) == ([b"1", b"2", b"3"], [reason])
     assert being_worked_on(store.directory) is None
 
@@ -150,7 +150,7 @@ def test_what_was_read_outside_the_unit_of_work_is_carried_out(store: QueueManag
         for data in ("1", "hang if held", "2"):
             _publish(unit, data)
     with _running(store, "--once") as process:
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
     assert _told(store) == [b"1", b"hang if held", b"2"]
 
 
@@ -164,10 +164,10 @@ def test_killed_twice_over_one_message_the_third_start_sets_it_aside(store: Queu
         with _running(store, "--command-seconds", "0") as process:
             until(lambda: _is_stuck(store, process))
             process.kill()
-            process.wait(60)
+            process.wait(PATIENCE_S)
         assert _told(store) in ([], [b"1"])
     process = _start(store, "--once", "--command-seconds", "0")
-    _, talk = process.communicate(timeout=60)
+    _, talk = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert (_told(store), _reasons(store)) == ([b"1", b"2"], [POISON])
     assert "the processor ended 2 times while it worked on it" in talk
@@ -179,7 +179,7 @@ def test_a_message_that_kills_is_tried_once_more_and_then_set_aside_with_a_line_
     with store.unit_of_work() as unit:
         _publish(unit, "die")
     process = _start(store, "--once", "--log", str(tmp_path / "log"))
-    _, talk = process.communicate(timeout=60)
+    _, talk = process.communicate(timeout=PATIENCE_S)
     assert "ended by signal 11 (SIGSEGV) while it worked on it; it is tried once more, by itself" in talk
     assert "ended by signal 11 (SIGSEGV) while it worked on it; it is set aside" in talk
     assert (tmp_path / "log").read_text().count("SIGSEGV") >= 2
@@ -194,4 +194,4 @@ def test_a_worker_that_is_killed_is_replaced(store: QueueManagerStore) -> None:
             _publish(unit, "data")
         until(lambda: _told(store) == [b"data"])
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0

@@ -24,7 +24,7 @@ from tests.commands.cli_runs import run
 from tests.postgresql import needs_postgresql
 from tests.reliability.takeovers import Instance, Pair
 from tests.reliability.workload import CONTROL, STREAM, put
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 QUICK = ("--lease", "0.5")
 
@@ -48,7 +48,7 @@ def started() -> Iterator[list[Instance]]:
 def verb(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
     where = home.url if isinstance(home, PostgresqlHome) else str(home)
     command = [sys.executable, "-m", "commands.cli", *words, "-m", "QM1", "--home", where]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def talk(place: Path, name: str) -> str:
@@ -104,7 +104,7 @@ def test_one_works_and_the_others_wait(base: PostgresqlHome, tmp_path: Path, sta
     assert f"Process {process_here(pair.standby.pid)}: running as standby" in verb(base, "status").stdout
     assert f"running as standby; process {process_here(pair.active.pid)} is active" in talk(tmp_path, "instance-2")
     os.kill(pair.standby.pid, signal.SIGTERM)
-    assert pair.standby.process.wait(30) == 0, "one that waits and is asked to end has nothing to do"
+    assert pair.standby.process.wait(PATIENCE_S) == 0, "one that waits and is asked to end has nothing to do"
     assert not pair.active.has_ended
 
 
@@ -148,7 +148,7 @@ def test_one_that_waits_answers_probes_as_one(base: PostgresqlHome, tmp_path: Pa
 
     def ask(path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE_S) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commands.qmgr.link_port import LinkState
-from commands.qmgr.tally import ProcessorTally
+from commands.qmgr.observer import ProcessorTally
 from commands.running.journal import Journal, last_status, reporting
 from commands.running.log_file import LogFile, LogFormat
 from commands.terminal.console import Console

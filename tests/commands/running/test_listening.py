@@ -54,17 +54,40 @@ def test_a_server_that_is_ended_while_it_begins_again_takes_nobody_with_it(tmp_p
     assert (ran.returncode, ran.stdout) == (0, "lives\n")
 
 
-def test_a_listener_that_is_killed_comes_back(tmp_path: Path) -> None:
+HAS_A_FAULT = """
+import sys
+from pathlib import Path
+from commands.cli import main
+from commands.listener.worker import Worker
+
+fault, look_around = Path(sys.argv[1]), Worker._look_around
+
+def broken(worker, store):
+    if fault.exists():
+        fault.unlink()
+        raise RuntimeError("a fault of the test")
+    look_around(worker, store)
+
+Worker._look_around = broken
+main(sys.argv[2:])
+"""
+
+
+def test_a_listener_that_is_killed_or_has_a_fault_comes_back(tmp_path: Path) -> None:
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
-    port = free_port()
-    command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(tmp_path), "--listen", str(port)]
+    port, fault = free_port(), tmp_path / "fault"
+    words = ["run", "-m", "QM1", "--home", str(tmp_path), "--listen", str(port)]
+    command = [sys.executable, "-c", HAS_A_FAULT, str(fault), *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
         until(lambda: listens(port), "the listener")
-        for victim in ("listener", "guardian"):
+        for victim in ("listener", "fault", "guardian"):
             (guardian, *_) = children_of(run.pid)
             (listener,) = children_of(guardian)
-            os.kill(listener if victim == "listener" else guardian, signal.SIGKILL)
+            if victim == "fault":
+                fault.touch()
+            else:
+                os.kill(listener if victim == "listener" else guardian, signal.SIGKILL)
             until(lambda gone=listener: not Path(f"/proc/{gone}").exists(), f"the {victim} to be gone")  # type: ignore[misc]
             until(lambda: listens(port), f"another one after the {victim}")
         with MqiClient(port) as program:
@@ -73,3 +96,5 @@ def test_a_listener_that_is_killed_comes_back(tmp_path: Path) -> None:
         said = run.stderr.read()
     assert run.returncode == 0
     assert said.count("the listener ended by signal 9, and is started again") == 2
+    assert said.count("the listener ended by a fault, and is started again") == 1
+    assert "a fault of the test" in said

@@ -23,7 +23,7 @@ import pytest
 from commands.config.home import PostgresqlHome, process_here
 from tests.commands.listener.mqi_client import MqiClient
 from tests.postgresql import needs_postgresql
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = [needs_postgresql, pytest.mark.faults]
 
@@ -70,7 +70,7 @@ class Machine:
         with subprocess.Popen(command, env=self._environment, stderr=subprocess.PIPE, text=True) as console:
             assert console.stderr is not None
             address = next(found[1] for line in console.stderr if (found := re.search(r"console on (\S+)/", line)))
-            with urllib.request.urlopen(f"{address}{path}", timeout=60) as answer:
+            with urllib.request.urlopen(f"{address}{path}", timeout=PATIENCE_S) as answer:
                 page: str = answer.read().decode()
             console.terminate()
         return page
@@ -87,7 +87,7 @@ class Machine:
 
     def wait(self) -> list[int]:
         """The exit codes, when all has ended."""
-        return [each.wait(60) for each in self._started]
+        return [each.wait(PATIENCE_S) for each in self._started]
 
 
 @pytest.fixture

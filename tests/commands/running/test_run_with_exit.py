@@ -19,6 +19,7 @@ from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.cli_runs import Ran, run
 from tests.commands.running.test_publish_exit import EXITS
+from tests.waiting import PATIENCE_S
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 DEAD = "SYSTEM.DEAD.LETTER.QUEUE"
@@ -114,7 +115,7 @@ def _running(store: QueueManagerStore, config: str) -> Iterator[subprocess.Popen
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(PATIENCE_S)
 
 
 def _exits_of(parent: int) -> list[int]:

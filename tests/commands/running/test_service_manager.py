@@ -14,13 +14,14 @@ import pytest
 
 from commands.running.service_manager import notify
 from tests.commands.cli_runs import run
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
 def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(tmp_path / "notify"))
-        listening.settimeout(60)
+        listening.settimeout(PATIENCE_S)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         yield listening
 
@@ -43,7 +44,7 @@ def test_run_is_ready_alive_and_ending(tmp_path: Path, manager: socket.socket) -
         until("STOPPING=1")
     finally:
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize("address", ["", "/nowhere/socket", "@nothing-listens-here"])

@@ -28,7 +28,7 @@ from rfh2.mqmd import Mqmd
 from tests.commands.cli_runs import run
 from tests.postgresql import needs_postgresql
 from tests.shared_workload import FILE, BridgeProcess, active_in, board_of, bridge_of, make_workload, stream_of
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 SHARES = Shares(
     name="W",
@@ -215,7 +215,7 @@ def test_the_shares_of_a_bridge_that_is_killed_go_to_another_one(
         with QueueManagerStore.open(postgresql_home, name) as store:
             until(lambda store=store, name=name: store.depth(board_of(name)) == 1, "the publication")
     bridges[1].signal(signal.SIGTERM, alone=True)
-    assert bridges[1].process.wait(30) == 0
+    assert bridges[1].process.wait(PATIENCE_S) == 0
     assert held_by() == [None] * 3
     assert members(postgresql_home, "WORKLOAD") == []
 

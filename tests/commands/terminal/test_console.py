@@ -12,6 +12,7 @@ import pytest
 
 from commands.terminal.console import Console, progress_line
 from commands.terminal.counted import counted
+from tests.waiting import PATIENCE_S
 
 
 def console(*, quiet: bool = False, debug: bool = False) -> Console:
@@ -37,7 +38,7 @@ def test_progress_on_a_terminal_is_wiped_away(terminal: tuple[Console, int]) -> 
     with to.progress("messages put", 10) as advance:
         advance(3)
     text = ""
-    while not text.endswith("\r\x1b[K") and select.select([seen], [], [], 10)[0]:
+    while not text.endswith("\r\x1b[K") and select.select([seen], [], [], PATIENCE_S)[0]:
         text += os.read(seen, 1000).decode()
 
     assert text.startswith("\rmessages put: 3 of 10")
@@ -92,7 +93,7 @@ def test_a_warning_is_a_line_of_its_own_between_two_lines_of_progress(terminal: 
         advance(3)
         to.warn("message 3 is bad")
     text = ""
-    while "is bad\r\n" not in text and select.select([seen], [], [], 10)[0]:
+    while "is bad\r\n" not in text and select.select([seen], [], [], PATIENCE_S)[0]:
         text += os.read(seen, 1000).decode()
     assert "\r\x1b[Kqpubsub: message 3 is bad\r\n" in text
 

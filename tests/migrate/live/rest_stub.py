@@ -20,10 +20,11 @@ from typing import Any
 
 from commands.mqsc import Answer
 from commands.mqsc.model import Statement
-from commands.mqsc.rest.json_commands import answered, is_structured, read_command
+from commands.mqsc.pcf.json_commands import answered, is_structured, read_command
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from tests.migrate.legacy_messages import NOW
+from tests.waiting import PATIENCE_S
 
 USER, PASSWORD = "mqadmin", "passw0rd"
 # How soon a server that is to end notices.
@@ -164,7 +165,7 @@ def rest_servers(home: Path, qmgrs: Sequence[str]) -> Iterator[dict[str, str]]:
         yield json.loads(process.stdout.readline())
     finally:
         process.stdin.close()
-        process.wait(30)
+        process.wait(PATIENCE_S)
         process.stdout.close()
 
 

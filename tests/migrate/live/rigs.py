@@ -24,7 +24,7 @@ from commands.links.ibmmq.unit import MqUnit
 from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from migrate.live.loading import PROGRESS_QUEUE
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
@@ -34,6 +34,7 @@ from tests.commands.console.served import served
 from tests.commands.links.mqi.harness import THERE, stand_in
 from tests.migrate.legacy_messages import psc, publish, register
 from tests.migrate.live.rest_stub import PASSWORD, USER, RestStub, rest_stub
+from tests.waiting import PATIENCE_S
 
 URL = "ibmmq://localhost:1414/QM1?channel=C"
 WAYS = [
@@ -108,7 +109,7 @@ def processing(home: Path) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(PATIENCE_S)
 
 
 @contextmanager
@@ -167,7 +168,7 @@ def moving(home: Path) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(PATIENCE_S)
 
 
 _DATA = (CONTROL_QUEUE, "Sport", DEFAULT_STREAM)

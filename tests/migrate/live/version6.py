@@ -15,6 +15,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.message import decode
 from rfh2.pcf_parameters import Cfin, Cfst
 from tests.migrate.legacy_messages import metatopic, rfh1
+from tests.waiting import PATIENCE_S
 
 QMGR48 = "QM1".ljust(48)
 SUBSCRIBERS = f"MQ/SA/{QMGR48}/Subscribers/AllIdentities/"
@@ -76,7 +77,7 @@ class Version6:
             yield
         finally:
             stop.set()
-            thread.join(60)
+            thread.join(PATIENCE_S)
 
     def _work(self, stop: threading.Event) -> None:
         with QueueManagerStore.open(self.home, "QM1") as store:

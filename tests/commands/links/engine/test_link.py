@@ -26,6 +26,7 @@ from commands.links.engine.inbound_writer import InboundWriter, Unreadable
 from commands.links.engine.link import Link
 from commands.links.engine.message_for_tree import publishing
 from commands.links.engine.pumps import InboundPump, OutboundPump
+from commands.links.engine.retained import NewerTopics, TreeRetained
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.processor import Processor
@@ -41,11 +42,12 @@ from tests.commands.links.engine.memory_tree import (
     UNITS_OF_WORK,
     Filter,
     MemoryAdapter,
+    MemoryCalls,
     MemoryTree,
     Nature,
 )
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 OUTGOING = TopicsConfig().outgoing_queue
 RETAIN = "<PubOpt>RetainPub</PubOpt>"
@@ -178,7 +180,7 @@ def test_what_was_got_in_one_unit_of_work_with_the_queues_is_put_in_it(
         def close(self) -> None:
             pass
 
-    InboundPump(Together(), world.stores, 10, world.adapter.log, stop).run()
+    InboundPump(Together(), world.stores, 10, world.adapter.log, stop, NewerTopics()).run()
     assert world.depth(STREAM) == accepts
     assert world.writes == 0, "put by another unit of work"
     world.store.close()
@@ -317,6 +319,31 @@ def test_a_filter_that_is_refused_is_tried_again_when_it_may_be_granted(
 # Catching up
 
 
+def test_what_was_retained_before_is_not_put_after_what_came_meanwhile(
+    tmp_path: Path, tree: MemoryTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the simulation (seed 21): the keeper looked at the tree, and another one was quicker to the queue."""
+    looked = MemoryCalls.retained
+    with World(tmp_path, tree, ANSWERS_FOR_EACH) as world:
+        world.register("score/#")
+        world.done()
+        tree.go()
+        tree.publish("score/1", b"old", retain=True)
+
+        def meanwhile(calls: MemoryCalls, filters: Sequence[Filter]) -> TreeRetained:
+            monkeypatch.undo()
+            there = looked(calls, filters)
+            tree.publish("score/1", b"new", retain=True)
+            until(lambda: world.data("S") == [b"new"], "what came meanwhile")
+            return there
+
+        monkeypatch.setattr(MemoryCalls, "retained", meanwhile)
+        tree.come(remembers=False)
+        until(lambda: world.data("S") == [b"new"], "what came meanwhile")
+        world.done()
+        assert world.data("S") == [b"new"]
+
+
 def test_a_subscriber_is_greeted_with_what_natives_retain(world: World, tree: MemoryTree) -> None:
     tree.publish("score/1", b"1:0", retain=True)
     world.register("score/#", options="<RegOpt>InformIfRet</RegOpt>")
@@ -447,7 +474,7 @@ def test_a_thread_that_ends_by_a_fault_ends_the_link(
     world = World(tmp_path, tree, UNITS_OF_WORK)
     world.link.start(ended.set)
     world.link.load([], TopicObjects())
-    assert ended.wait(60)
+    assert ended.wait(PATIENCE_S)
     world.link.stop()
     world.store.close()
     assert world.link.fault.startswith(f"thread {thread} of the link"), world.link.fault

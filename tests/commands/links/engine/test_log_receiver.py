@@ -14,8 +14,7 @@ from commands.links.engine.filters import FollowedFilters, Positions
 from commands.links.engine.log_adapter import LogAdapter, LogReceiver
 from commands.links.engine.logs import batches
 from commands.links.engine.properties import TreeMessage
-from commands.links.kafka.reader import LastMessages
-from commands.links.kafka.sender import SentMarks
+from commands.links.kafka.adapter import LastMessages, SentMarks
 from tests.commands.links.engine.memory_logs import MemoryLogs
 
 LOG = logging.getLogger("qpubsub.memory")

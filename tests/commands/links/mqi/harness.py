@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 HERE = Path(__file__).parent
 GCC = shutil.which("gcc") or shutil.which("cc")
@@ -106,7 +106,7 @@ class StandIn:
     def tell(self, **wanted: Any) -> dict[str, Any]:
         """Tell it something; it shows its state."""
         with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(60)
+            client.settimeout(PATIENCE_S)
             client.connect(str(self.socket))
             text = json.dumps(wanted).encode()
             payload = b"F" + struct.pack("<i", len(text)) + text

@@ -41,7 +41,7 @@ from commands.qmgr.store.queue_manager import utc_now
 from commands.running.mqsc_scripts import runner_of
 from rfh2.pcf_admin_names import MQOT_TOPIC
 from tests.commands.links.mqi.harness import SYSTEM_QUEUES, StandIn, stand_in
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 # The calls as ``StandIn`` names them, and the method of a conversation that carries each out.
 OPERATIONS: Final = {
@@ -128,7 +128,7 @@ class ListenerStandIn:
         """Tell it something; it shows its state."""
         self._alter(wanted)
         with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(60)
+            client.settimeout(PATIENCE_S)
             client.connect(str(self._control))
             client.sendall(json.dumps(wanted).encode() + b"\n")
             shown: dict[str, Any] = json.loads(client.makefile().readline())

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
+from commands.cli.shadow import page
 from commands.explain.build import CommandSpec
 from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.shadow import Shadow
-from commands.replay.differences.shadow_report import page
 from rfh2.captured import CapturedMessage
 from tests.commands.cli_runs import run
 from tests.commands.replay.differences.test_differences import START, _delivered, capture, pub, reg
@@ -138,42 +137,47 @@ def test_the_verb_tells_differences_and_ends_by_the_gate(tmp_path: Path) -> None
     assert json.loads(run("shadow", file, "--json").out)["rules"] == {"D01": 1}
 
 
-def test_a_capture_that_grows_is_followed(tmp_path: Path) -> None:
+def _while_it_waits(monkeypatch: pytest.MonkeyPatch, write: Callable[[float], None]) -> None:
+    """*write* instead of waiting; the time that would have been waited is the time that passes."""
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        write(seconds)
+
+    monkeypatch.setattr("commands.cli.shadow.time", SimpleNamespace(sleep=sleep, monotonic=lambda: now))
+
+
+def test_a_capture_that_grows_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     messages = _delivered("v6", capture(reg("t"), pub("t"), pub("t")))
     path = tmp_path / "c.jsonl"
     lines = [f"{each.model_dump_json()}\n" for each in messages]
     path.write_text("".join(lines[:2]))
 
-    def write() -> None:
-        for line in lines[2:]:
-            for part in (line[:9], line[9:]):
-                with path.open("a") as file:
-                    file.write(part)
-                time.sleep(0.01)
+    parts = iter([part for line in lines[2:] for part in (line[:9], line[9:])])
 
-    writer = threading.Thread(target=write)
-    writer.start()
+    def write(_seconds: float) -> None:
+        with path.open("a") as file:
+            file.write(next(parts, ""))
+
+    _while_it_waits(monkeypatch, write)
     ran = run("shadow", "--follow", "--idle", "5", str(path), "--json")
-    writer.join()
     found = json.loads(ran.out)
     assert (ran.code, found["messages"], found["same"]) == (0, len(messages), 2), ran.talk
 
 
-def test_a_directory_that_gets_files_is_followed(tmp_path: Path) -> None:
+def test_a_directory_that_gets_files_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As ``capture --follow`` writes them: whole, when they have their names."""
     lines = [f"{each.model_dump_json()}\n" for each in _delivered("v6", capture(reg("t"), pub("t"), pub("t")))]
-    (tmp_path / ".capture-000003.jsonl.partial").write_text("half")
+    (tmp_path / ".capture-000003.jsonl.partial").write_text("half\n")
     (tmp_path / "capture-000001.jsonl").write_text("".join(lines[:2]))
 
-    def write() -> None:
-        time.sleep(0.05)
-        (tmp_path / ".new").write_text("".join(lines[2:]))
-        (tmp_path / ".new").rename(tmp_path / "capture-000002.jsonl")
+    def write(_seconds: float) -> None:
+        (tmp_path / "capture-000002.jsonl").write_text("".join(lines[2:]))
 
-    writer = threading.Thread(target=write)
-    writer.start()
+    _while_it_waits(monkeypatch, write)
     ran = run("shadow", "--follow", "--idle", "5", str(tmp_path), "--json")
-    writer.join()
     found = json.loads(ran.out)
     assert (ran.code, found["messages"], found["same"]) == (0, len(lines), 2), ran.talk
 

@@ -38,11 +38,8 @@ OF_THE_NIGHT: Final = frozenset(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that needs the session is slow. They come first: where several processes run tests, the one that begins with
-    them runs nearly all of them, and no other needs a session.
-    """
+    """All that needs the session is slow."""
     here = Path(__file__).parent
-    items.sort(key=lambda item: here not in item.path.parents)
     for item in items:
         if here in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)

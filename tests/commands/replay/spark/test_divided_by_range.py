@@ -15,7 +15,8 @@ pytest.importorskip("pyspark")
 
 from commands.broker.context import Semantics, has_stream
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
-from commands.broker.outcome import EPOCH, Arrival
+from commands.broker.outcome import Arrival
+from commands.broker.times import EPOCH
 from commands.replay.spark.control import (
     BEFORE_ALL,
     DELETED,

@@ -15,10 +15,10 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.outcome import EPOCH
+from commands.broker.times import EPOCH
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.replay.plain_publications import is_plain
+from commands.replay.divided import is_plain
 from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, in_order, with_moments
@@ -345,21 +345,6 @@ def test_a_clock_that_goes_back_matters_where_something_here_expires(spark: Spar
 
 def _now_of(messages_frame: Any) -> Sequence[tuple[int, datetime, str]]:
     return sorted(tuple(row) for row in messages_frame.select("seq", "now", "qmgr").collect())
-
-
-@pytest.mark.nightly
-def test_the_same_seq_in_several_queue_managers(spark: SparkSession, tmp_path: Path) -> None:
-    """Their puts are in the order of the queue managers' names."""
-    knobs = WorkloadOptions(messages=300, control=0.2, topics=20, subscribers=10, retained=0.8)
-    one = [m.model_copy(update={"qmgr": "B"}) for m in Workload(knobs).messages()]
-    other = [m.model_copy(update={"qmgr": "A"}) for m in Workload(knobs).messages()]
-    written(tmp_path / "in.parquet", as_rows([m for pair in zip(one, other, strict=True) for m in pair]), group_rows=7)
-    target = tmp_path / "puts.parquet"
-    order = Order(tmp_path / "in.parquet", "auto", target, setup_script(knobs), ranges=5)
-    run(spark, order, lambda _: None, lambda _: None)
-    got = [tuple(row.values()) for path in sorted(target.iterdir()) for row in parquet.read_table(path).to_pylist()]
-    both = [m for pair in zip(other, one, strict=True) for m in pair]
-    assert not difference(got, local_puts(both, setup_script(knobs)))
 
 
 @given(first=st.integers(0, 3000), count=st.integers(1, 3000))

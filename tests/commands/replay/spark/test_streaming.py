@@ -5,7 +5,6 @@ That a broker goes on from rows as it would have gone on itself is shown without
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from rfh2.captures import write_captures
 from rfh2.errors import QPubSubError
 from tests.commands.replay.spark.test_twopass import difference
 from tests.commands.replay.spark.worlds import local_puts
+from tests.waiting import until
 
 KNOBS = WorkloadOptions(
     messages=600, control=0.1, subscribers=40, topics=40, qmgrs=2, retained=0.5, expiring=0.3, per_second=20
@@ -124,10 +124,7 @@ def _run_until(stream: Stream, true: Callable[[], bool]) -> None:
     writer = writer.option("checkpointLocation", str(stream.directory / "checkpoint"))
     query = writer.trigger(processingTime="1 second").start()
     try:
-        deadline = time.monotonic() + 120
-        while not true():
-            assert time.monotonic() < deadline
-            time.sleep(1)
+        until(true)
     finally:
         query.stop()
 

@@ -1,1 +1,0 @@
-"""MQSC in JSON, for the REST interface of the console."""
