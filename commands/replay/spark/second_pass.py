@@ -142,7 +142,7 @@ def _together(ready: Prepared, lanes: Sequence[Lane]) -> int:
 
 def state_of(ready: Prepared, lanes: Sequence[Lane]) -> DataFrame:
     """The state at the beginning of ranges, in each lane: the columns STATE."""
-    frames = []
+    frames = list[DataFrame]()
     for number, lane in enumerate(lanes):
         subscribed = lane.notes.where(F.col("kind") == SUBSCRIBED).withColumns(
             {
