@@ -118,7 +118,7 @@ def divided(
                 task_of_range.learn(0, qmgr, Arrival(BEFORE_ALL, EPOCH, "", None, text.encode()), None)
         for qmgr, topic, seq, first, last in kept:
             if first <= number <= last:
-                task_of_range.process(*by_place[qmgr, seq], topic, 0)
+                task_of_range.process(*(*by_place[qmgr, seq], topic, 0))
         for row in sorted(within(rows, start, end)):
             task_of_range.process(*row)
         puts += [row for batch in keeper.end() for row in columns(batch, *PUTS.names)]
