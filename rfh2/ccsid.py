@@ -11,12 +11,28 @@ import codecs
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from rfh2.constants import MQENC_INTEGER_MASK, MQENC_INTEGER_NORMAL, MQENC_INTEGER_REVERSED, MQENC_NATIVE
+from rfh2.constants import (
+    MQCCSI_DEFAULT,
+    MQCCSI_INHERIT,
+    MQENC_INTEGER_MASK,
+    MQENC_INTEGER_NORMAL,
+    MQENC_INTEGER_REVERSED,
+    MQENC_NATIVE,
+)
 
 ByteOrder = Literal["big", "little"]
 BYTE_ORDERS: tuple[ByteOrder, ...] = ("big", "little")
 ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
 """The Encoding of data whose integers are in each order, and whose floating-point numbers are IEEE's."""
+
+QMGR_CCSID: Final = 1208
+"""CodedCharSetId of a queue manager here: that of one that was made in a UTF-8 locale."""
+
+EBCDIC_QMGR_CCSID: Final = 500
+"""The same for a descriptor in EBCDIC: its queue manager is on z/OS, where this is the default."""
+
+MQCCSI_OF_THE_QMGR: Final = (MQCCSI_DEFAULT, MQCCSI_INHERIT)
+"""In a descriptor: the queue manager's own."""
 
 
 def order_of(structure: bytes) -> ByteOrder:
@@ -157,3 +173,21 @@ def field_codec(ccsid: int, ebcdic: bool) -> str:
     except UnicodeDecodeError:
         return fallback
     return name if len(every) == len(set(every)) == 256 else fallback
+
+
+def qmgr_ccsid(ascii_fields: bool) -> int:
+    """CodedCharSetId of the queue manager of a descriptor. ascii_fields: whether its characters are in ASCII."""
+    return QMGR_CCSID if ascii_fields else EBCDIC_QMGR_CCSID
+
+
+_CCSID, _FORMAT = slice(16, 20), slice(20, 28)
+_INHERIT_BYTES: Final = (b"\xfe\xff\xff\xff", b"\xff\xff\xff\xfe")
+# A header follows a header where its Format begins so, and is not text.
+_OF_IBM: Final = ("MQ".encode(ASCII_FIELDS), "MQ".encode(EBCDIC_FIELDS))
+_TEXT: Final = ("MQSTR   ".encode(ASCII_FIELDS), "MQSTR   ".encode(EBCDIC_FIELDS))
+
+
+def is_kept_body(body: bytes) -> bool:
+    """Whether a queue manager keeps *body* as it is, as its first header shows at fixed places."""
+    fmt = body[_FORMAT]
+    return body[_CCSID] not in _INHERIT_BYTES and (fmt in _TEXT or fmt[:2] not in _OF_IBM)

@@ -19,11 +19,13 @@ from rfh2.ccsid import (
     ASCII_FIELDS,
     EBCDIC_FIELDS,
     ENCODINGS,
+    MQCCSI_OF_THE_QMGR,
     UTF8_CCSID,
     ByteOrder,
     byte_order,
     field_codec,
     is_ebcdic,
+    qmgr_ccsid,
     text_codec,
 )
 from rfh2.chain import Header, ccsid_behind, describing, encoding_behind, headers_of
@@ -39,7 +41,6 @@ from rfh2.constants import (
 from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError, EncodeError, QPubSubError
 from rfh2.folders import Folder
-from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, qmgr_ccsid
 from rfh2.mde import Mde
 from rfh2.mqi_constants import (
     MQRC_NOT_CONVERTED,

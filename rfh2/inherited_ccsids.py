@@ -16,19 +16,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, order_of
+from rfh2.ccsid import ASCII_FIELDS, MQCCSI_OF_THE_QMGR, QMGR_CCSID, is_kept_body, order_of, qmgr_ccsid
 from rfh2.chain import Header, ccsid_behind, describing
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
+from rfh2.constants import MQCCSI_INHERIT
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
-
-QMGR_CCSID: Final = 1208
-"""CodedCharSetId of a queue manager here: that of one that was made in a UTF-8 locale."""
-
-EBCDIC_QMGR_CCSID: Final = 500
-"""The same for a descriptor in EBCDIC: its queue manager is on z/OS, where this is the default."""
 
 BYTES_CCSID: Final = 819
 """The queue manager's CCSID for an MQRFH whose string is not UTF-8: in this CCSID each byte is a character.
@@ -36,25 +30,13 @@ BYTES_CCSID: Final = 819
 So no message is refused because of a CCSID that no program has named, and its bytes leave unchanged.
 """
 
-MQCCSI_OF_THE_QMGR: Final = (MQCCSI_DEFAULT, MQCCSI_INHERIT)
-"""In a descriptor: the queue manager's own."""
 
-_CCSID, _FORMAT = slice(16, 20), slice(20, 28)
-_INHERIT_BYTES: Final = (b"\xfe\xff\xff\xff", b"\xff\xff\xff\xfe")
-_UNRESOLVED_BYTES: Final = (bytes(4), *_INHERIT_BYTES)
+_UNRESOLVED_BYTES: Final = (bytes(4), b"\xfe\xff\xff\xff", b"\xff\xff\xff\xfe")
 _MQRFH: Final = (b"RFH \x01\x00\x00\x00", b"RFH \x00\x00\x00\x01")
 _MQRFH2: Final = (b"RFH \x02\x00\x00\x00", b"RFH \x00\x00\x00\x02")
 _ASCII_MD: Final = b"MD  "
 _MQRFH_FIXED: Final = 32
 _MQRFH_LENGTH, _MD_CCSID = slice(8, 12), slice(28, 32)
-# A header follows a header where its Format begins so, and is not text.
-_OF_IBM: Final = ("MQ".encode(ASCII_FIELDS), "MQ".encode(EBCDIC_FIELDS))
-_TEXT: Final = ("MQSTR   ".encode(ASCII_FIELDS), "MQSTR   ".encode(EBCDIC_FIELDS))
-
-
-def qmgr_ccsid(ascii_fields: bool) -> int:
-    """CodedCharSetId of the queue manager of a descriptor. ascii_fields: whether its characters are in ASCII."""
-    return QMGR_CCSID if ascii_fields else EBCDIC_QMGR_CCSID
 
 
 def put_descriptor(md: bytes, body: bytes, given: bytes | None) -> bytes:
@@ -104,12 +86,6 @@ def resolved(message: Message) -> Message:
         headers.append(describing(header, {"coded_char_set_id": ccsid}) if inherits else header)
         ccsid = ccsid_behind(header, ccsid)
     return Message(mqmd, tuple(headers), message.body)
-
-
-def is_kept_body(body: bytes) -> bool:
-    """Whether a queue manager keeps *body* as it is, as its first header shows at fixed places."""
-    fmt = body[_FORMAT]
-    return body[_CCSID] not in _INHERIT_BYTES and (fmt in _TEXT or fmt[:2] not in _OF_IBM)
 
 
 def resolved_body(body: bytes, md: bytes) -> bytes:

@@ -143,7 +143,7 @@ def _beside_floor(traffic: str, place: Path, count: int, rounds: int) -> None:
 
 
 def _beside_replay(traffic: str, place: Path, count: int, rounds: int) -> None:
-    capture, setup = place / "capture.jsonl", place / "setup.mqsc"
+    capture, setup = place / f"{traffic}.jsonl", place / f"{traffic}.mqsc"
     if traffic == GENERATED:
         made = ("generate", "-q", "--messages", str(count), "--output", str(capture), "--write-setup", str(setup))
         run("-m", "commands.cli", *made)

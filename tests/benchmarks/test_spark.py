@@ -226,7 +226,7 @@ PHASES = {
     "staged": "looking at the files",
     "surveyed": "survey",
     "first_pass": "control plane",
-    "keep_found": "retained lookups",
+    "keep_found": "state of the ranges",
     "write_puts": "second pass",
 }
 

@@ -11,7 +11,7 @@ from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue,
 from commands.qmgr.mqi.handles import MARKED_US
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2 import mqi_constants as m, pcf_admin_names as c
-from rfh2.inherited_ccsids import QMGR_CCSID
+from rfh2.ccsid import QMGR_CCSID
 from rfh2.pcf_names import MQCA_Q_MGR_NAME, MQCA_Q_NAME
 
 COMMAND_LEVEL: Final = 943

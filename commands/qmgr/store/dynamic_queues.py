@@ -23,7 +23,6 @@ from commands.disk.errors import QueueError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.message_table import MessageTable
-from commands.qmgr.store.undelivered import UndeliveredMessages
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqi_constants import (
     MQRC_DYNAMIC_Q_NAME_ERROR,
@@ -60,18 +59,19 @@ class Close(Enum):
 class DynamicQueues:
     """Those of a queue manager, in its units of work."""
 
-    __slots__ = ("_clock", "_connection", "_database", "_definitions", "_messages", "_pending", "_undelivered")
+    __slots__ = ("_clock", "_connection", "_database", "_definitions", "_drop_undelivered", "_messages", "_pending")
 
     def __init__(
         self,
         pending: WriteBuffer,
         definitions: QueueDefinitions,
         messages: MessageTable,
-        undelivered: UndeliveredMessages,
+        drop_undelivered: Callable[[str], None],
         clock: Callable[[], datetime],
     ) -> None:
         self._database, self._connection, self._pending = pending.database, pending.database.connection, pending
-        self._definitions, self._messages, self._undelivered, self._clock = definitions, messages, undelivered, clock
+        self._definitions, self._messages, self._clock = definitions, messages, clock
+        self._drop_undelivered = drop_undelivered
 
     def model(self, name: str) -> ModelQueue | None:
         """The model queue of that name. Raises StoreDamagedError."""
@@ -169,7 +169,7 @@ class DynamicQueues:
         self._connection.execute("DELETE FROM messages WHERE queue = ?", (queue.name,))
         self._messages.changed(queue.name)
         if queue.is_temporary:
-            self._undelivered.drop(queue.name)
+            self._drop_undelivered(queue.name)
         self._definitions.delete("qlocal", queue.name)
         self.deleted(queue.name)
 

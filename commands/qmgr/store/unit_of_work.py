@@ -106,7 +106,7 @@ class Tables:
         self.undelivered = UndeliveredMessages(pending, self.messages)
         self.uncommitted = Uncommitted(pending, self.messages)
         self.prepared = Prepared(database, self.uncommitted, lambda name: self.definitions.find(name) is not None)
-        self.dynamic = DynamicQueues(pending, self.definitions, self.messages, self.undelivered, clock)
+        self.dynamic = DynamicQueues(pending, self.definitions, self.messages, self.undelivered.drop, clock)
         self.state = StateTable(pending, self.definitions, self.counters, self.dynamic, self.messages, self.uncommitted)
         self.neighbours = NeighbourRecords(database, pending.flush, self.state.changed)
 

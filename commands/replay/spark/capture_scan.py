@@ -8,7 +8,7 @@ before the second pass.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -110,8 +110,8 @@ class PreparedInFiles(Prepared):
 
     in_files: InFiles
 
-    def in_ranges(self, work: Work, qmgrs: Collection[str], schema: StructType) -> DataFrame:
-        """As it is there; messages of other queue managers are among them."""
+    def in_ranges(self, work: Work, schema: StructType) -> DataFrame:
+        """As it is there."""
         given, spark = self.in_files, self.messages.sparkSession
         return each_range(spark, range(self.ranges), lambda number: work(given.retaining(number)), schema)
 

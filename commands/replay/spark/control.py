@@ -3,9 +3,9 @@
 Few messages are run in one task for each queue manager. Many are dealt out to several tasks (``control_tasks``), so
 that no two tasks have commands that can meet; the notes on what expires then say more, and mean the same.
 
-It leaves notes, rows of NOTES: the intervals in which subscriptions had one value (``journal``), and the lookups of
-what is retained (``retained``). The notes stay where they were made, on the disks of the executors. Tasks get those
-that they need; neither a task nor the driver has all of them.
+It leaves notes, rows of NOTES: the subscriptions that there are at the beginning of each range, and the DeletePubs,
+which ``retained`` needs. The notes stay where they were made, on the disks of the executors. Tasks get those that they
+need; neither a task nor the driver has all of them.
 
 What changes subscriptions is on the control queue; what changes or asks for retained publications is there too, save
 DeletePub and Publish with RetainPub. Those are on stream queues, and are found without decoding all the rest, most of
@@ -17,9 +17,8 @@ alone. So publications are left out, with one exception: on queue managers that 
 retained goes through too, and between two messages that go through the *tick*: the latest moment among the commands
 between them, at which things expired. Such a queue manager has one task, because what expires depends on every message.
 
-On all others the clock never goes back where something expires. There it does not matter which message notices that a
-subscription has expired: no later one finds it. So its interval ends, at the latest, with the last range that begins
-before it expires.
+On all others the clock never goes back where something expires. There it does not matter which message notices that
+something has expired: no later one finds it. So it is left out of the ranges that begin when it has expired.
 """
 
 from __future__ import annotations
@@ -53,13 +52,14 @@ from commands.replay.spark.control_tasks import (
     keyed,
     with_task,
 )
-from commands.replay.spark.journal import BEFORE_ALL, FOREVER
 from commands.replay.spark.prepare import Prepared, Work, once
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, batch_of, columns
+from commands.templates.templates import PublicationTemplates
 from streams.operations import (
     ClearRetained,
     Effect,
+    RetainedCleared,
     RetainedStored,
     SubscriptionAdded,
     SubscriptionAltered,
@@ -72,41 +72,39 @@ NOTES: Final = StructType(
     [
         StructField("qmgr", StringType()),
         StructField("kind", StringType()),
-        StructField("after", LongType()),
-        StructField("until", LongType()),
         StructField("first", IntegerType()),
         StructField("last", IntegerType()),
         StructField("text", StringType()),
-        StructField("scheme", StringType()),
         StructField("topic", StringType()),
+        StructField("seq", LongType()),
         StructField("now", TimestampType()),
         StructField("operation", BinaryType()),
     ]
 )
-"""What the control plane leaves. kind: INTERVAL, LOOKUP or WINNER.
+"""What the control plane leaves. kind: SUBSCRIBED, DELETED or RETAINED.
 
-INTERVAL: after, until; first and last range that needs it; text, the state of the subscription. LOOKUP: after, the
-message that looks; until, the place of the lookup among those of the message; text and scheme, the pattern; topic, the
-only topic that it can be, null for a wildcard; operation, what a DeletePub does. WINNER: after, the message that looks;
-topic; until, the message whose publication is retained there: on the queue managers that ``exact`` names.
+SUBSCRIBED: the first and the last range at whose beginning there is a subscription, and text, its state. RETAINED: the
+same of what message *seq* left retained on *topic*, on the queue managers that ``exact`` names. DELETED: seq and now of
+a DeletePub; operation, what it does; topic, the only one that it can be about, null for a wildcard.
 """
 
 _ARROW_NOTES: Final = arrow_schema(NOTES)
-INTERVAL, LOOKUP, WINNER = "interval", "lookup", "winner"
+SUBSCRIBED, DELETED, RETAINED = "subscribed", "deleted", "retained"
 TICK: Final = "(tick)"
 """The queue of a row that is no message but the latest moment of those between two that go through."""
 FEWEST_IN_A_TASK: Final = 20_000
 """Control messages for which a task of their own is worth the dealing out."""
 _BATCH_ROWS: Final = 4096
-_NO_RANGE: Final = (None, None)
-_NO_LOOKUP: Final = (None, None, None, None)
+BEFORE_ALL: Final = -1
+"""The seq of what the setup defined."""
+FOREVER: Final = 2**63 - 1
+"""The seq at which something ends that nothing ended."""
 
 
-def control_plane(prepared: Prepared, *, clears: bool = False) -> DataFrame:
-    """The notes of all queue managers, kept on disk when they are first made. clears: whether what DeletePub finds is
-    wanted, too."""
+def control_plane(prepared: Prepared) -> DataFrame:
+    """The notes of all queue managers, kept on disk when they are first made."""
     tasks = min(prepared.cores, prepared.control_count // FEWEST_IN_A_TASK)
-    plane = ControlPlaneSetup(prepared.setting, prepared.starts, frozenset(prepared.exact), clears, prepared.begins)
+    plane = ControlPlaneSetup(prepared.setting, prepared.starts, frozenset(prepared.exact), prepared.begins)
     if tasks < 2:
         return control_messages(prepared).mapInArrow(notes_of(plane), NOTES).persist(StorageLevel.DISK_ONLY)
     return _in_tasks(prepared, plane, tasks)
@@ -156,42 +154,57 @@ def _exact(prepared: Prepared) -> DataFrame:
     return _with_ticks(messages, prepared.ranges, prepared.setting)
 
 
-def _is_deletion(command: object) -> bool:
-    return isinstance(command, DeletePublication)
-
-
-def is_retained(command: object) -> bool:
-    """Whether a command leaves something retained, if it succeeds."""
-    return isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
-
-
 def _with_ticks(messages: DataFrame, ranges: int, setting: ReplaySetup) -> DataFrame:
     """The messages that go through on exact queue managers, and a tick at the end of each gap between them."""
     in_order = messages.repartitionById(ranges, "range").sortWithinPartitions("qmgr", "seq").select(*COLUMNS)
+    return in_order.mapInArrow(with_ticks(setting, arrow_schema(in_order.schema)), in_order.schema)
 
-    def chosen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+
+def with_ticks(setting: ReplaySetup, schema: pa.Schema) -> Work:
+    """What a task does for this: all messages of one range, with the columns COLUMNS, in; the same columns out."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ticks: dict[str, tuple[int, datetime]] = {}
-        brokers: dict[str, Broker] = {}
+        readers: dict[str, _Reader] = {}
         for batch in batches:
             rows: list[tuple[Any, ...]] = []
             for row in columns(batch, *COLUMNS):
                 seq, now, qmgr, queue, user, md, body = row
-                broker = brokers.get(qmgr)
-                if broker is None:
-                    broker = brokers[qmgr] = setting.broker(qmgr)
-                outcome = broker.trace(Arrival(seq, now, queue, md, body, user))
-                if queue == CONTROL_QUEUE or _is_deletion(outcome.command) or is_retained(outcome.command):
+                reader = readers.get(qmgr)
+                if reader is None:
+                    reader = readers[qmgr] = _Reader(setting.broker(qmgr))
+                goes_through, passes_time = reader.read(Arrival(seq, now, queue, md, body, user))
+                if goes_through:
                     if qmgr in ticks:
                         rows.append(_tick(qmgr, *ticks.pop(qmgr)))
                     rows.append(row)
-                elif outcome.trace is not None and outcome.trace.reached:
+                elif passes_time:
                     latest = max(now, ticks[qmgr][1]) if qmgr in ticks else now
                     ticks[qmgr] = (seq, latest)
             yield from _batches(rows, schema)
         yield from _batches([_tick(qmgr, *tick) for qmgr, tick in ticks.items()], schema)
 
-    schema = arrow_schema(in_order.schema)
-    return in_order.mapInArrow(chosen, in_order.schema)
+    return run
+
+
+class _Reader:
+    """Reads the messages of one queue manager, for what they are; what they find there makes no difference."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._space = broker.space
+        self._space.restore((), ())
+        self._templates = PublicationTemplates(broker, effects=True, traced=True)
+
+    def read(self, arrival: Arrival) -> tuple[bool, bool]:
+        """Whether a message goes through the control plane; and whether things expire with it."""
+        if arrival.queue == CONTROL_QUEUE:
+            return True, True
+        outcome = self._templates.process(arrival)
+        self._space.forget_retained()
+        command = outcome.command
+        retains = isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
+        goes_through = retains or bool(outcome.effects) or isinstance(command, DeletePublication)
+        return goes_through, outcome.trace is None or outcome.trace.reached
 
 
 def _tick(qmgr: str, seq: int, now: datetime) -> tuple[Any, ...]:
@@ -205,14 +218,41 @@ def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Reco
 
 @dataclass(frozen=True)
 class ControlPlaneSetup:
-    """What a task of the control plane knows beside its messages: as in ``Prepared``. clears: whether what DeletePub
-    finds is wanted, too."""
+    """What a task of the first pass knows beside its messages: as in ``Prepared``."""
 
     setting: ReplaySetup
     starts: tuple[int, ...]
     exact: frozenset[str] = frozenset()
-    clears: bool = False
     begins: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+    def spans(self, qmgr: str) -> RangeSpans:
+        """The ranges of one queue manager."""
+        return RangeSpans(self.starts, self.begins.get(qmgr, {}))
+
+
+class RangeSpans:
+    """At the beginning of which ranges something is there.
+
+    starts: where ranges begin, and where the last one ends. begins: the last moment before each range, in microseconds
+    since 1970, where something expires and no clock goes back.
+    """
+
+    def __init__(self, starts: tuple[int, ...], begins: Mapping[int, int]) -> None:
+        self._starts = starts
+        self._began, self._ranges = [begins[number] for number in sorted(begins)], sorted(begins)
+
+    def of(self, after: int, until: int, expires_at: datetime | None) -> tuple[int, int] | None:
+        """The first and the last; None for no range. after: the message that made it. until: the one that ended it."""
+        first = 0 if after == BEFORE_ALL else self.range_of(after) + 1
+        last = self.range_of(until)
+        if expires_at is not None:
+            at = bisect_left(self._began, to_microseconds(expires_at))
+            last = min(last, self._ranges[at] - 1) if at < len(self._ranges) else last
+        return (first, last) if first <= last else None
+
+    def range_of(self, seq: int) -> int:
+        """The range of message *seq*, or the nearest one."""
+        return min(max(bisect_right(self._starts, seq) - 1, 0), len(self._starts) - 2)
 
 
 class _ControlPlane:
@@ -222,7 +262,7 @@ class _ControlPlane:
     """
 
     def __init__(self, qmgr: str, setup: ControlPlaneSetup, tasks: ControlTasks | None, task: int = 0) -> None:
-        self._qmgr, self._exact, self._clears, self._starts = qmgr, qmgr in setup.exact, setup.clears, setup.starts
+        self._qmgr, self._exact, self._spans = qmgr, qmgr in setup.exact, setup.spans(qmgr)
         self._broker = setup.setting.broker(qmgr)
         defined = self._broker.space.subscriptions()
         if tasks is not None and not self._exact:
@@ -230,8 +270,6 @@ class _ControlPlane:
             self._broker.space.restore(defined, (), setup.setting.broker(qmgr).space)
         self._since = {s.sub_id: (BEFORE_ALL, s) for s in defined}
         self._stored: dict[str, int] = {}
-        begins = setup.begins.get(qmgr, {})
-        self._began, self._ranges = [begins[number] for number in sorted(begins)], sorted(begins)
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """The notes that one message, or tick, leads to."""
@@ -241,27 +279,21 @@ class _ControlPlane:
             return
         outcome = self._broker.trace(arrival)
         yield from self._changed(seq, outcome.effects)
+        if self._exact:
+            return
         assert outcome.trace is not None
-        for n, traced in enumerate(outcome.trace.operations):
-            look = traced.look
-            if look is None:
-                continue
-            clears = traced.operation if isinstance(traced.operation, ClearRetained) else None
-            if self._exact:
-                wanted = look.found if self._clears or clears is None else ()
-                for topic in wanted:
-                    yield (self._qmgr, WINNER, seq, self._stored[topic], *_NO_RANGE, None, None, topic, None, None)
-            else:
-                operation = None if clears is None else pickle.dumps(clears)
-                pattern = parse_pattern(look.pattern, look.scheme)
+        for traced in outcome.trace.operations:
+            if isinstance(clears := traced.operation, ClearRetained):
+                pattern = parse_pattern(clears.topic_string, clears.wildcard)
                 only = None if pattern.is_wild else pattern.literal
-                what = (look.pattern, look.scheme.value, only, now, operation)
-                yield (self._qmgr, LOOKUP, seq, n, *_NO_RANGE, *what)
+                yield (self._qmgr, DELETED, None, None, None, only, seq, now, pickle.dumps(clears))
 
     def end(self) -> Iterator[tuple[Any, ...]]:
         """The notes on what is left."""
         for after, subscription in self._since.values():
-            yield self._interval(after, FOREVER, subscription)
+            yield from self._subscribed(after, FOREVER, subscription)
+        for topic in list(self._stored):
+            yield from self._ended(topic, FOREVER)
 
     def _changed(self, seq: int, effects: Iterable[Effect]) -> Iterator[tuple[Any, ...]]:
         for effect in effects:
@@ -273,30 +305,26 @@ class _ControlPlane:
                     self._since[subscription.sub_id] = (seq, subscription)
                 case SubscriptionRemoved(subscription):
                     yield from self._closed(seq, subscription)
-                case RetainedStored(retained):
+                case RetainedStored(retained) if self._exact:
+                    yield from self._ended(retained.topic_string, seq)
                     self._stored[retained.topic_string] = seq
+                case RetainedCleared(topic):
+                    yield from self._ended(topic, seq)
 
     def _closed(self, seq: int, subscription: Subscription) -> Iterator[tuple[Any, ...]]:
         after, value = self._since.pop(subscription.sub_id)
-        if after < seq:
-            yield self._interval(after, seq, value)
+        yield from self._subscribed(after, seq, value)
 
-    def _interval(self, after: int, until: int, subscription: Subscription) -> tuple[Any, ...]:
-        until = min(until, self._last_before_expiry(subscription))
-        ranges = _range_of(self._starts, after + 1), _range_of(self._starts, until)
-        return (self._qmgr, INTERVAL, after, until, *ranges, subscription_state(subscription), *_NO_LOOKUP)
+    def _subscribed(self, after: int, until: int, subscription: Subscription) -> Iterator[tuple[Any, ...]]:
+        span = self._spans.of(after, until, subscription.expires_at)
+        if span is not None:
+            yield (self._qmgr, SUBSCRIBED, *span, subscription_state(subscription), None, None, None, None)
 
-    def _last_before_expiry(self, subscription: Subscription) -> int:
-        """A message after which no other finds *subscription*: the last one of a range."""
-        if subscription.expires_at is None:
-            return FOREVER
-        at = bisect_left(self._began, to_microseconds(subscription.expires_at))
-        return self._starts[self._ranges[at]] - 1 if at < len(self._ranges) else FOREVER
-
-
-def _range_of(starts: tuple[int, ...], seq: int) -> int:
-    """The range of message *seq*, or the nearest one."""
-    return min(max(bisect_right(starts, seq) - 1, 0), len(starts) - 2)
+    def _ended(self, topic: str, seq: int) -> Iterator[tuple[Any, ...]]:
+        after = self._stored.pop(topic, None)
+        span = None if after is None else self._spans.of(after, seq, None)
+        if span is not None:
+            yield (self._qmgr, RETAINED, *span, None, topic, after, None, None)
 
 
 def notes_of(setup: ControlPlaneSetup, tasks: ControlTasks | None = None) -> Work:

@@ -45,9 +45,8 @@ from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import ComparedMessage, Key, Observed
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
-from commands.replay.spark.control import TICK, control_messages
+from commands.replay.spark.control import FOREVER, TICK, control_messages
 from commands.replay.spark.in_order import StagedCapture, staged
-from commands.replay.spark.journal import FOREVER
 from commands.replay.spark.prepare import Prepared, once, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, DIFFERENCES, arrow_schema, batch_of, columns

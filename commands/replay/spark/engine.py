@@ -34,7 +34,7 @@ from commands.replay.spark.replay_setup import ReplaySetup, check
 from commands.replay.spark.twopass import first_pass
 from commands.terminal.counted import counted
 
-_VERSION: Final = 8
+_VERSION: Final = 9
 _RANGES_PER_CORE: Final = 8
 _FEW_MESSAGES: Final = 100_000
 _MOST_MESSAGES: Final = 500_000

@@ -18,7 +18,7 @@ of which the results are kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
@@ -236,13 +236,9 @@ class Prepared:
         """How many ranges there are."""
         return len(self.starts) - 1
 
-    def in_ranges(self, work: Work, qmgrs: Collection[str], schema: StructType) -> DataFrame:
-        """What *work* makes of the retaining messages of each range, which are those of *qmgrs* at least, in order.
-
-        work: takes batches with the columns COLUMNS.
-        """
-        theirs = self.retaining.where(F.col("qmgr").isin(list(qmgrs)))
-        in_order = theirs.repartitionById(self.ranges, "range").sortWithinPartitions("qmgr", "seq")
+    def in_ranges(self, work: Work, schema: StructType) -> DataFrame:
+        """What *work* makes of the retaining messages of each range, in order. It takes batches with COLUMNS."""
+        in_order = self.retaining.repartitionById(self.ranges, "range").sortWithinPartitions("qmgr", "seq")
         return in_order.select(*COLUMNS).mapInArrow(work, schema)
 
     def fetched(self, places: DataFrame) -> DataFrame:

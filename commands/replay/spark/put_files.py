@@ -5,10 +5,10 @@ name, and then the report on it: a range with a report is whole. All tasks and t
 
 The second pass over a capture in files: every task reads its range for itself, and no message passes through Java.
 
-What a task needs of the first pass is kept in files too: a directory for each range with what its messages find
-retained, and the intervals of subscriptions in *blocks*. A block is one range, or 2, 4, 8 ... ranges that begin at a
-multiple of their number. An interval is in the few blocks that together are the ranges that need it: a subscription
-that lives for a year is in a dozen of them, not in thousands of ranges. A task reads the blocks that its range is in.
+What a task needs of the first pass is kept in files too, the state at the beginning of its range, in *blocks*. A block
+is one range, or 2, 4, 8 ... ranges that begin at a multiple of their number. What is there at the beginning of many
+ranges is in the few blocks that together are these ranges: a subscription that lives for a year is in a dozen of them,
+not in thousands of ranges. A task reads the blocks that its range is in.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -39,40 +38,27 @@ from commands.replay.put_lines import PutLines
 from commands.replay.spark.capture_scan import PreparedInFiles, each_range
 from commands.replay.spark.prepare import CHOSEN, Prepared
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, columns
-from commands.replay.spark.second_pass import Keeper, Lane, PutsKeeper, RangeTask, Result, intervals_of, looked_up
+from commands.replay.spark.second_pass import STATE, Keeper, Lane, PutsKeeper, RangeTask, Result, state_of
 
 _BATCH_ROWS: Final = 1024
-_QMGR: Final = COLUMNS.index("qmgr")
-_NOTHING: Final = (-1, ())
-_INTERVALS, _RETAINED = "intervals", "retained"
+_STATE: Final = STATE[:-2]
 _LEVELS: Final = 16
 _LEVEL_BITS: Final = 24
-_INTERVAL_COLUMNS: Final = ("lane", "qmgr", "seq", "until", "body")
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the first pass leaves for the second one, in files: a directory for each range or block."""
+    """What the first pass leaves for the second one, in files: a directory for each block."""
 
     directory: str
 
-    def intervals(self, number: int) -> Iterator[tuple[Any, ...]]:
-        """The arguments of ``RangeTask.learn``."""
+    def state(self, number: int) -> Iterator[tuple[Any, ...]]:
+        """The state at the beginning of a range: rows of STATE, without the ranges."""
         for block in blocks_with(number):
-            for batch in self._batches(_INTERVALS, block):
-                for lane, qmgr, after, until, state in columns(batch, *_INTERVAL_COLUMNS):
-                    yield lane, qmgr, after, until, state.decode()
-
-    def retained(self, number: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """In the order of those who look: the seq of each, and the arguments of ``RangeTask.process``."""
-        for batch in self._batches(_RETAINED, number):
-            lookers = batch.column("at").to_pylist()
-            yield from zip(lookers, columns(batch, *COLUMNS, "topic", "lane"), strict=True)
-
-    def _batches(self, what: str, number: int) -> Iterator[pa.RecordBatch]:
-        for path in sorted(Path(self.directory, what, f"range={number}").glob("*.parquet")):
-            with parquet.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
-                yield from file.iter_batches(_BATCH_ROWS, use_threads=False)
+            for path in sorted(Path(self.directory, f"block={block}").glob("*.parquet")):
+                with parquet.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+                    for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
+                        yield from columns(batch, *_STATE)
 
 
 def blocks_of(first: int, last: int) -> list[int]:
@@ -93,21 +79,16 @@ def blocks_with(number: int) -> list[int]:
 
 
 def keep_found(ready: Prepared, lanes: Sequence[Lane], directory: Path) -> Found:
-    """Run the first pass of *lanes*, and keep in *directory* what the second one needs. The notes are given up."""
-    blocks = F.udf(blocks_of, "array<int>", useArrow=False)("first", "last")
-    intervals = reduce(DataFrame.union, intervals_of(lanes, blocks)).select(*_INTERVAL_COLUMNS, "range")
-    _keep(intervals, ("lane", "qmgr"), directory / _INTERVALS)
-    frames = list(looked_up(ready, lanes))
-    if frames:
-        _keep(reduce(DataFrame.union, frames), ("at", "qmgr", "topic"), directory / _RETAINED)
+    """Run the first pass of *lanes*, and keep in *directory* what the second one needs. What is kept of it elsewhere
+    is given up."""
+    blocks = F.explode(F.udf(blocks_of, "array<int>", useArrow=False)("first", "last"))
+    state = state_of(ready, lanes).select(*_STATE, blocks.alias("block")).repartition("block")
+    in_order = state.sortWithinPartitions("block", "lane", "qmgr", "seq")
+    in_order.write.mode("overwrite").partitionBy("block").parquet(str(directory))
     for lane in lanes:
         lane.notes.unpersist()
+        lane.kept.unpersist()
     return Found(str(directory))
-
-
-def _keep(rows: DataFrame, order: Sequence[str], directory: Path) -> None:
-    in_order = rows.repartition("range").sortWithinPartitions("range", *order)
-    in_order.write.mode("overwrite").partitionBy("range").parquet(str(directory))
 
 
 def second_pass_in_files(
@@ -127,32 +108,19 @@ def second_pass_in_files(
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
         task = RangeTask(settings, keeper(number))
-        for interval in found.intervals(number):
-            task.learn(*interval)
-        return task.run(_merged(given.messages(number), found.retained(number)))
+        for lane, seq, now, qmgr, queue, user, md, body, topic in found.state(number):
+            task.learn(lane, qmgr, Arrival(seq, now, queue, md, body, user), topic)
+        return task.run(_rows(given.messages(number)))
 
     return each_range(ready.messages.sparkSession, numbers, work, schema)
 
 
-def _merged(
-    messages: Iterator[pa.RecordBatch], found: Iterator[tuple[int, tuple[Any, ...]]]
-) -> Iterator[tuple[Any, ...]]:
-    """What a message finds, just before it."""
-    looker, what = next(found, _NOTHING)
-    by_qmgr: dict[str, list[tuple[Any, ...]]] = {}
+def _rows(messages: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """The arguments of ``RangeTask.process``."""
     for batch in messages:
         chosen = batch.column(CHOSEN).to_pylist() if CHOSEN in batch.schema.names else [True] * batch.num_rows
         for row, is_chosen in zip(columns(batch, *COLUMNS), chosen, strict=True):
-            seq = row[0]
-            if looker == seq:
-                # One seq may be that of several queue managers.
-                by_qmgr.clear()
-                while looker == seq:
-                    by_qmgr.setdefault(what[_QMGR], []).append(what)
-                    looker, what = next(found, _NOTHING)
-            if by_qmgr:
-                yield from by_qmgr.pop(row[_QMGR], ())
-            yield (*row, None, None, None, is_chosen)
+            yield (*row, None, None, is_chosen)
 
 
 FORMATS: Final = ("jsonl", "parquet")

@@ -1,8 +1,7 @@
 """The second pass: every message, in parallel, each at its place in the order of ``seq``.
 
-Messages are dealt out in ranges of ``seq``. A task brings a broker to the place where its range begins, from the
-intervals, and processes its messages in order, those of the control plane included: with the same code and the same
-state as the local replay. What a message finds retained travels to it from wherever it was published.
+Messages are dealt out in ranges of ``seq``. A task brings a broker to the state at the beginning of its range, and
+processes its messages in order, those of the control plane included: it is the local replay of a part of the capture.
 
 What is kept of an outcome is up to a ``Keeper``: puts for ``replayed``, operations for ``translated``. One that wants
 nothing but puts is a ``PutsKeeper``, for which templates make most outcomes.
@@ -13,37 +12,37 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from pyspark.sql import (
-    Column,
     DataFrame,
     functions as F,  # noqa: N812 - Spark's own custom
 )
 from pyspark.sql.types import StructType
 
 from commands.broker.forward import MadePuts
-from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.reading import Reading
+from commands.broker.state import subscription_of
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import RepeatedSeqError
-from commands.replay.spark.control import INTERVAL
-from commands.replay.spark.journal import BEFORE_ALL, Replica, SubscriptionJournal
+from commands.replay.spark.control import BEFORE_ALL, SUBSCRIBED
 from commands.replay.spark.prepare import CHOSEN, Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, columns
+from commands.templates.templates import PublicationTemplates
 from streams.operations import RetainedPublication, RetainedStored
+from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 
-WORK: Final = ("at", *COLUMNS, "topic", "lane", "until", "range")
-"""The columns of what a task gets: messages; with topic and lane, what the next message finds retained; with until and
-lane, an interval, which has its ``after`` as seq and its state as body."""
+STATE: Final = ("lane", *COLUMNS, "topic", "first", "last")
+"""The columns of the state at the beginning of ranges, from the first to the last: of a subscription, which has no
+topic, its text as body; of what is retained on a topic, the message that left it."""
 
-_NOTHING: Final = {"now": "timestamp", "queue": "string", "user": "string", "md": "binary", "topic": "string"}
-"""What an interval does not have."""
-
+_WORK: Final = (*COLUMNS, "topic", "lane")
+"""The columns of what a task gets: with a lane, a part of its state, which comes first; without one, a message."""
 
 Result = tuple[Outcome, TopicSpace]
 """The result of a message in one lane, and the topic space just after it."""
@@ -89,13 +88,13 @@ class Lane:
     """One setting under which messages are replayed, and what its first pass left.
 
     notes: of the control plane. controlled: the queue managers that it has notes on; on all others, what the setup
-    defines is valid throughout. found: what messages find retained; None where nobody looks.
+    defines is valid throughout. kept: what is retained at the beginning of ranges (``retained.KEPT``).
     """
 
     setting: ReplaySetup
     notes: DataFrame
     controlled: frozenset[str]
-    found: DataFrame | None
+    kept: DataFrame
 
 
 def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Keeper], schema: StructType) -> DataFrame:
@@ -103,24 +102,21 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
 
     lanes: each replays every message, side by side. keeper: makes one for each task; it takes those that are chosen.
     """
-    messages = ready.messages.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
-    choice = (CHOSEN,) if CHOSEN in messages.columns else ()
-    names = (*COLUMNS, "topic", "lane", "until", *choice)
+    choice = (CHOSEN,) if CHOSEN in ready.messages.columns else ()
+    names = (*_WORK, *choice)
+    state = state_of(ready, lanes)
     together = _together(ready, lanes)
-    task = (F.col("range") / together).cast("int")
-    work = (
-        messages.withColumn("lane", F.lit(None).cast("int"))
-        .withColumn("until", F.lit(None).cast("long"))
-        .select(*WORK, *choice)
-    )
-    work = work.withColumn("range", task)
-    places = F.sequence((F.col("first") / together).cast("int"), (F.col("last") / together).cast("int"))
-    found = (frame.withColumn("range", task) for frame in looked_up(ready, lanes))
-    for other in (*intervals_of(lanes, places), *found):
-        work = work.union(other.withColumn(CHOSEN, F.lit(False)) if choice else other)
-    # Intervals come before all messages, and what a message finds just before it.
-    order = ("at", "qmgr", F.col("topic").asc_nulls_last())
-    in_order = work.repartitionById(-(-ready.ranges // together), "range").sortWithinPartitions(*order)
+    nothing = {"topic": F.lit(None).cast("string"), "lane": F.lit(None).cast("int")}
+    messages = ready.messages.withColumns(nothing).withColumn("task", (F.col("range") / together).cast("int"))
+    # The task of which a range is the first one begins with its state.
+    tasks = F.sequence(F.ceil(F.col("first") / together).cast("int"), (F.col("last") / together).cast("int"))
+    begins = F.ceil(F.col("first") / together) <= F.floor(F.col("last") / together)
+    placed = state.where(begins).withColumn("task", F.explode(tasks))
+    if choice:
+        placed = placed.withColumn(CHOSEN, F.lit(False))
+    work = messages.select(*names, "task").union(placed.select(*names, "task"))
+    order = (F.col("lane").asc_nulls_last(), "seq", "qmgr")
+    in_order = work.repartitionById(-(-ready.ranges // together), "task").sortWithinPartitions(*order)
     settings = [(lane.setting, lane.controlled) for lane in lanes]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -131,48 +127,39 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
 
 
 def _together(ready: Prepared, lanes: Sequence[Lane]) -> int:
-    """How many ranges, side by side, share a task: more than one where intervals would be more rows than messages.
+    """How many ranges, side by side, share a task: more than one where the state would be more rows than messages.
 
-    A subscription goes to each task in which it lives, and a million of them to thousands.
+    A subscription goes to each task at whose beginning it is there, and a million of them to thousands.
     """
     most = ready.ranges // ready.fewest
     if most < 2:
         return 1
+    frames = [lane.notes.where(F.col("kind") == SUBSCRIBED) for lane in lanes] + [lane.kept for lane in lanes]
     copies = F.sum(F.col("last") - F.col("first") + 1)
-    rows = sum(lane.notes.where(F.col("kind") == INTERVAL).agg(copies).collect()[0][0] or 0 for lane in lanes)
+    rows = sum(frame.agg(copies).collect()[0][0] or 0 for frame in frames)
     return min(most, max(1, -(-rows // ready.count)))
 
 
-def intervals_of(lanes: Sequence[Lane], places: Column) -> Iterator[DataFrame]:
-    """The intervals of each lane: the columns WORK.
-
-    places: where each goes, a list of numbers made of the first and the last range that needs it.
-    """
-    nothing = {name: F.lit(None).cast(kind) for name, kind in _NOTHING.items()}
+def state_of(ready: Prepared, lanes: Sequence[Lane]) -> DataFrame:
+    """The state at the beginning of ranges, in each lane: the columns STATE."""
+    frames = list[DataFrame]()
     for number, lane in enumerate(lanes):
-        rows = lane.notes.where(F.col("kind") == INTERVAL).select(
-            F.lit(BEFORE_ALL).cast("long").alias("at"),
-            F.col("after").alias("seq"),
-            "qmgr",
-            "until",
-            F.encode("text", "UTF-8").alias("body"),
-            F.lit(number).alias("lane"),
-            F.explode(places).alias("range"),
+        subscribed = lane.notes.where(F.col("kind") == SUBSCRIBED).withColumns(
+            {
+                "seq": F.lit(BEFORE_ALL).cast("long"),
+                "body": F.encode("text", "UTF-8"),
+                "md": F.lit(None).cast("binary"),
+                **{name: F.lit(None).cast("string") for name in ("queue", "user", "topic")},
+            }
         )
-        yield rows.withColumns(nothing).select(*WORK)
-
-
-def looked_up(ready: Prepared, lanes: Sequence[Lane]) -> Iterator[DataFrame]:
-    """What messages find retained in each lane: the columns WORK, ``at`` and ``range`` of the message that looks."""
-    places = ready.control.select("qmgr", F.col("seq").alias("at"), "range")
-    for number, lane in enumerate(lanes):
-        if lane.found is not None:
-            found = lane.found.withColumn("lane", F.lit(number)).withColumn("until", F.lit(None).cast("long"))
-            yield found.join(places, ["qmgr", "at"]).select(*WORK)
+        frames += (
+            frame.withColumn("lane", F.lit(number)).select(*STATE) for frame in (subscribed, ready.fetched(lane.kept))
+        )
+    return reduce(DataFrame.union, frames)
 
 
 class RangeTask:
-    """What one task has: replicas of each queue manager, one in each lane.
+    """What one task has: brokers of each queue manager, one in each lane.
 
     lanes: setting and controlled queue managers of each.
     """
@@ -181,7 +168,7 @@ class RangeTask:
         self.keeper = keeper
         self._comparing: ComparingKeeper | None = keeper if isinstance(keeper, ComparingKeeper) else None
         self._lanes = lanes
-        self._intervals: dict[tuple[int, str], list[tuple[int, int, str]]] = {}
+        self._states: dict[tuple[int, str], _State] = {}
         self._qmgrs: dict[str, list[_Local]] = {}
         self._last: dict[str, Arrival] = {}
 
@@ -194,9 +181,15 @@ class RangeTask:
                 yield from keeper.take()
         yield from keeper.end()
 
-    def learn(self, lane: int, qmgr: str, after: int, until: int, state: str) -> None:
-        """An interval, before all messages."""
-        self._intervals.setdefault((lane, qmgr), []).append((after, until, state))
+    def learn(self, lane: int, qmgr: str, arrival: Arrival, topic: str | None) -> None:
+        """A part of the state, before all messages: on *topic* what *arrival* left retained, or a subscription."""
+        state = self._states.get((lane, qmgr))
+        if state is None:
+            state = self._states[lane, qmgr] = _State(self._lanes[lane][0].broker(qmgr))
+        if topic is None:
+            state.subscriptions.append(subscription_of(arrival.body.decode()))
+        else:
+            state.retain(arrival, topic)
 
     def process(
         self,
@@ -207,38 +200,27 @@ class RangeTask:
         user: str | None,
         md: bytes | None,
         body: bytes,
-        topic: str | None,
-        lane: int | None,
-        until: int | None = None,
+        topic: str | None = None,
+        lane: int | None = None,
         chosen: bool = True,
     ) -> None:
-        """One message, or what the next one of its queue manager finds retained on *topic* in one lane, or an interval.
-
-        Intervals come before all messages. chosen: whether the keeper takes its result.
-        """
-        if until is not None and lane is not None:
-            self.learn(lane, qmgr, seq, until, body.decode())
-            return
+        """One message; or, with a lane, a part of the state. chosen: whether the keeper takes its result."""
         arrival = Arrival(seq, now, queue, md, body, user)
+        if lane is not None:
+            self.learn(lane, qmgr, arrival, topic)
+            return
         known = self._qmgrs.get(qmgr)
         if known is None:
-            traced = not isinstance(self.keeper, PutsKeeper)
-            known = [
-                _Local(qmgr, setting, self._journal(at, qmgr), traced) for at, (setting, _) in enumerate(self._lanes)
-            ]
-            self._qmgrs[qmgr] = known
+            known = self._qmgrs[qmgr] = [self._begun(at, qmgr) for at in range(len(self._lanes))]
             self.keeper.begin(qmgr)
-        if topic is not None and lane is not None:
-            known[lane].find(arrival, topic)
-            return
         last = self._last.get(qmgr)
         if last is not None and last.seq == seq:
             if last == arrival:
                 return
             raise RepeatedSeqError.of(seq, qmgr)
         self._last[qmgr] = arrival
-        if self._comparing is not None and arrival.queue != CONTROL_QUEUE:
-            spaces = [local.space_at(seq) for local in known]
+        if self._comparing is not None:
+            spaces = [local.space for local in known]
             if self._comparing.is_known(arrival, qmgr, spaces, chosen=chosen):
                 return
         results: list[Result] = []
@@ -251,59 +233,56 @@ class RangeTask:
         if chosen:
             self.keeper.keep(arrival, qmgr, results)
 
-    def _journal(self, lane: int, qmgr: str) -> SubscriptionJournal | None:
-        """What a queue manager has in one lane; None where nothing controls it."""
-        if qmgr not in self._lanes[lane][1]:
-            return None
-        return SubscriptionJournal.of(self._intervals.pop((lane, qmgr), ()))
+    def _begun(self, lane: int, qmgr: str) -> _Local:
+        """The broker of a queue manager in one lane, in the state at the beginning."""
+        setting, controlled = self._lanes[lane]
+        broker = setting.broker(qmgr)
+        state = self._states.pop((lane, qmgr), None)
+        if qmgr in controlled:
+            subscriptions = () if state is None else sorted(state.subscriptions, key=lambda each: each.sub_id)
+            broker.space.restore(subscriptions, (), setting.broker(qmgr).space)
+        for each in () if state is None else state.retained:
+            broker.space.retain(each)
+        return _Local(broker, traced=not isinstance(self.keeper, PutsKeeper))
+
+
+class _State:
+    """What one queue manager has in one lane. scratch: a broker to publish again what is retained."""
+
+    def __init__(self, scratch: Broker) -> None:
+        self.subscriptions: list[Subscription] = []
+        self.retained: list[RetainedPublication] = []
+        self._scratch = scratch
+        scratch.space.restore((), ())
+        self._templates = PublicationTemplates(scratch, effects=True)
+        # Of messages on several topics, by seq: these keep one publication.
+        self._published: dict[int, dict[str, RetainedPublication]] = {}
+
+    def retain(self, arrival: Arrival, topic: str) -> None:
+        """On *topic* there is what *arrival* left: it is published again, without subscribers."""
+        published = self._published.get(arrival.seq)
+        if published is None:
+            effects = self._templates.process(arrival).effects
+            self._scratch.space.forget_retained()
+            stored = (effect.retained for effect in effects if isinstance(effect, RetainedStored))
+            published = {retained.topic_string: retained for retained in stored}
+            if len(published) > 1:
+                self._published[arrival.seq] = published
+        self.retained.append(published[topic])
 
 
 class _Local:
-    """One queue manager in one lane: its replica, and what the message that comes next finds retained."""
+    """One queue manager in one lane.
 
-    def __init__(self, qmgr: str, setting: ReplaySetup, journal: SubscriptionJournal | None, traced: bool) -> None:
-        self._qmgr, self._setting = qmgr, setting
-        self._replica = Replica(qmgr, setting, journal, traced=traced)
-        self._scratch: Broker | None = None
-        # By publishing message: publications to several topics stay one publication.
-        self._published: dict[int, dict[str, RetainedPublication]] = {}
-        self._found: list[RetainedPublication] | None = None
+    traced: whether outcomes have their trace; where they do not, publications like one before are not worked out again.
+    """
 
-    def find(self, arrival: Arrival, topic: str) -> None:
-        """The next message finds on *topic* what an earlier one, *arrival*, left there."""
-        published = self._published.get(arrival.seq)
-        if published is None:
-            published = self._published[arrival.seq] = self._again(arrival)
-        if self._found is None:
-            self._found = []
-        self._found.append(published[topic])
-
-    @property
-    def space(self) -> TopicSpace:
-        """The topic space as it is."""
-        return self._replica.space
-
-    def space_at(self, seq: int) -> TopicSpace:
-        """The topic space just before message *seq*, which comes next."""
-        self._replica.go_to(seq)
-        return self._replica.space
+    def __init__(self, broker: Broker, *, traced: bool) -> None:
+        self._broker, self.space = broker, broker.space
+        self._templates = None if traced else PublicationTemplates(broker, effects=True)
 
     def process(self, arrival: Arrival, reading: Reading | None, made: MadePuts | None) -> Outcome:
         """One message. reading, made: as for ``trace``."""
-        found = self._found
-        if found is not None:
-            self._found = None
-            self._published.clear()
-        elif arrival.queue == CONTROL_QUEUE:
-            found = []
-        return self._replica.process(arrival, found, reading, made)
-
-    def _again(self, arrival: Arrival) -> dict[str, RetainedPublication]:
-        """The publications that a message left retained, by topic: it is published again, without subscribers."""
-        if self._scratch is None:
-            self._scratch = self._setting.broker(self._qmgr)
-            self._scratch.space.restore((), ())
-        effects = self._scratch.process(arrival).effects
-        self._scratch.space.forget_retained()
-        stored = (effect.retained for effect in effects if isinstance(effect, RetainedStored))
-        return {retained.topic_string: retained for retained in stored}
+        if self._templates is not None:
+            return self._templates.process(arrival)
+        return self._broker.trace(arrival, reading, made=made)

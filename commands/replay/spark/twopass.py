@@ -1,10 +1,10 @@
 """The replay in two passes: subscriptions first, in order; then every message, in parallel.
 
-1. The control plane of each queue manager is run in order (``control``). It leaves the intervals in which subscriptions
-   were live, and the places where somebody looks at what is retained.
-2. What they find there is looked up (``retained``).
-3. Everything is replayed, in ranges of ``seq`` (``second_pass``). A range is never a topic or a stream: none can be
-   hot.
+1. The control plane of each queue manager is run in order (``control``). It leaves the subscriptions that there are at
+   the beginning of each range.
+2. What is retained there is found (``retained``).
+3. Everything is replayed, in ranges of ``seq`` (``second_pass``), each by the local engine, from the state at its
+   beginning. A range is never a topic or a stream: none can be hot.
 
 ``translated``: the operations of captured commands, in each dialect (guide 7.2).
 """
@@ -28,7 +28,7 @@ from commands.replay.put_columns import PutColumns
 from commands.replay.spark.control import control_plane
 from commands.replay.spark.prepare import Prepared, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.retained import found_retained
+from commands.replay.spark.retained import kept_retained
 from commands.replay.spark.schemas import PUTS, TRANSLATED, arrow_schema, batch_of
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
 
@@ -90,7 +90,7 @@ def translated(
     away what an earlier RegSub made: the commands are run. Raises what ``replayed`` does.
     """
     ready = prepared(captured, ReplaySetup(setup, semantics, monotonic_clock=monotonic_clock), ranges, selection, tasks)
-    return second_pass(ready, [first_pass(ready, semantics, clears=True)], _OperationKeeper, TRANSLATED)
+    return second_pass(ready, [first_pass(ready, semantics)], _OperationKeeper, TRANSLATED)
 
 
 class PutKeeper(PutsKeeper):
@@ -118,13 +118,13 @@ class PutKeeper(PutsKeeper):
         return self.take()
 
 
-def first_pass(ready: Prepared, semantics: str, *, clears: bool = False) -> Lane:
-    """Run the control plane. clears: whether DeletePub, too, is to find what it clears."""
+def first_pass(ready: Prepared, semantics: str) -> Lane:
+    """Run the control plane."""
     setting = ready.setting.under(semantics)
     own = replace(ready, setting=setting)
-    notes = control_plane(own, clears=clears)
+    notes = control_plane(own)
     controlled = frozenset(row["qmgr"] for row in notes.select("qmgr").distinct().collect())
-    return Lane(setting, notes, controlled, found_retained(own, notes, clears=clears))
+    return Lane(setting, notes, controlled, kept_retained(own, notes))
 
 
 def replayed(

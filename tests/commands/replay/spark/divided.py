@@ -31,14 +31,14 @@ ROWS: Final = pa.schema(
 )
 
 
-def prepared_rows(capture: Iterable[CapturedMessage]) -> list[Row]:
-    """Prepared messages. No clock goes back: that is the longer way, which this is not about."""
+def prepared_rows(capture: Iterable[CapturedMessage], *, clocks_go_back: bool = False) -> list[Row]:
+    """Prepared messages. clocks_go_back: whether they may; else each shows the latest moment so far."""
     arrivals = Arrivals()
     latest: dict[str, datetime] = {}
     rows = []
     for message in capture:
         qmgr, arrival = arrivals.of(message)
-        latest[qmgr] = max(arrival.now, latest.get(qmgr, arrival.now))
+        latest[qmgr] = arrival.now if clocks_go_back else max(arrival.now, latest.get(qmgr, arrival.now))
         rows.append((arrival.seq, latest[qmgr], qmgr, arrival.queue, arrival.user, arrival.md, arrival.body))
     return rows
 

@@ -6,8 +6,9 @@ replay.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
 from hypothesis import given, strategies as st
@@ -19,7 +20,7 @@ from commands.broker.reach import Reach, reach_of
 from commands.broker.state import subscription_of
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
-from commands.replay.spark.control import INTERVAL, LOOKUP
+from commands.replay.spark.control import DELETED, SUBSCRIBED
 from commands.replay.spark.control_tasks import ControlTasks, Keys, deal_out, keys_of
 from commands.replay.spark.prepare import FirstPassRole
 from commands.replay.spark.replay_setup import ReplaySetup
@@ -43,24 +44,24 @@ from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures_of_seve
 CORREL, OTHER = b"C" * 24, b"D" * 24
 
 
-def _found(notes: Iterable[Row], rows: Iterable[Row]) -> list[tuple[Row, frozenset[str]]]:
-    """The subscriptions that each message finds, by *notes*; what has expired is not found."""
-    intervals = [
-        (qmgr, after, until, text, subscription_of(text).expires_at)
-        for qmgr, kind, after, until, _, _, text, *_ in notes
-        if kind == INTERVAL
+def _found(notes: Iterable[Row], firsts: Mapping[tuple[str, int], Row]) -> dict[tuple[str, int], frozenset[str]]:
+    """By *notes*, the subscriptions that there are at the beginning of ranges; what has expired is not there.
+
+    firsts: the first message of each queue manager in each range.
+    """
+    subscribed = [
+        (qmgr, first, last, text, subscription_of(text).expires_at)
+        for qmgr, kind, first, last, text, *_ in notes
+        if kind == SUBSCRIBED
     ]
-    return [
-        (
-            row,
-            frozenset(
-                text
-                for qmgr, after, until, text, expires_at in intervals
-                if qmgr == row[QMGR] and after < row[SEQ] <= until and (expires_at is None or expires_at > row[NOW])
-            ),
+    return {
+        place: frozenset(
+            text
+            for qmgr, first, last, text, expires_at in subscribed
+            if qmgr == place[0] and first <= place[1] <= last and (expires_at is None or expires_at > row[NOW])
         )
-        for row in rows
-    ]
+        for place, row in firsts.items()
+    }
 
 
 @given(
@@ -80,9 +81,11 @@ def test_several_tasks_leave_what_one_leaves(
     control = by_role(rows, setting)[FirstPassRole.CONTROL]
     plane = plane_of(rows, setting, starts)
     whole, parts = (notes_in_tasks(control, plane, count) for count in (1, tasks))
-    theirs = [row for row in rows if any(row[QMGR] == other[QMGR] for other in control)]
-    assert _found(parts, theirs) == _found(whole, theirs)
-    assert Counter(note for note in parts if note[1] == LOOKUP) == Counter(note for note in whole if note[1] == LOOKUP)
+    controlled = {row[QMGR] for row in control}
+    firsts = {(row[QMGR], bisect_right(starts, row[SEQ]) - 1): row for row in reversed(rows) if row[QMGR] in controlled}
+    assert _found(parts, firsts) == _found(whole, firsts)
+    deleted, wanted = (Counter(note for note in some if note[1] == DELETED) for some in (parts, whole))
+    assert deleted == wanted
 
 
 STREAMS = """

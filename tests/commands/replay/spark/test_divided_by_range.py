@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -17,16 +16,25 @@ pytest.importorskip("pyspark")
 from commands.broker.context import Semantics, has_stream
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival
-from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, WINNER, ControlPlaneSetup, notes_of
+from commands.broker.times import EPOCH
+from commands.replay.spark.control import (
+    BEFORE_ALL,
+    DELETED,
+    NOTES,
+    RETAINED,
+    SUBSCRIBED,
+    ControlPlaneSetup,
+    notes_of,
+    with_ticks,
+)
 from commands.replay.spark.prepare import FirstPassRole
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.retained import CANDIDATES, TURNS, LookupTable, PatternLookups, candidates_of, winners_of
-from commands.replay.spark.schemas import PUTS, arrow_schema, columns
+from commands.replay.spark.retained import KEPT, LAST, TURNS, kept_of, last_in_range
+from commands.replay.spark.schemas import COLUMNS, PUTS, arrow_schema, columns
 from commands.replay.spark.second_pass import RangeTask
 from commands.replay.spark.twopass import PutKeeper
 from rfh2.captured import CapturedMessage
 from streams.operations import RetainedCleared, RetainedStored
-from streams.subscriptions import WildcardScheme
 from streams.topic_objects import QUEUE_NAMELIST
 from tests.commands.replay.spark.divided import (
     NOW,
@@ -44,73 +52,75 @@ from tests.commands.replay.spark.test_twopass import difference
 from tests.commands.replay.spark.worlds import SETUP, captures, captures_of_several_groups, local_puts
 
 
-def _table(lookups: list[Row], least: int, shift: int) -> LookupTable:
-    by_pattern: dict[tuple[str, str, str], set[int]] = {}
-    for qmgr, _, after, _, _, _, text, scheme, *_ in lookups:
-        by_pattern.setdefault((qmgr, text, scheme), set()).add((after - least) >> shift)
-    found: dict[str, list[PatternLookups]] = {}
-    for (qmgr, text, scheme), places in by_pattern.items():
-        place = np.array(sorted(places), np.uint32)
-        found.setdefault(qmgr, []).append(PatternLookups(text, WildcardScheme(scheme), place))
-    return LookupTable(least, shift, found)
+def _in_one_piece(
+    ranges: list[list[Row]], setting: ReplaySetup, starts: tuple[int, ...]
+) -> tuple[list[Row], list[Row]]:
+    """Notes, and what is retained, where the control plane has it too: the longer way, for clocks that go back."""
+    work = with_ticks(setting, ROWS)
+    through = [row for rows in ranges for row in run(work, sorted(rows, key=_place), ROWS, COLUMNS)]
+    plane = ControlPlaneSetup(setting, starts, frozenset(row[QMGR] for row in through))
+    notes = run(notes_of(plane), sorted(through, key=_place), ROWS, NOTES.names)
+    return notes, [(note[0], note[5], note[6], note[2], note[3]) for note in notes if note[1] == RETAINED]
 
 
-def _winners_in_one_piece(
-    roles: dict[FirstPassRole, list[Row]], setting: ReplaySetup, starts: tuple[int, ...]
-) -> set[Row]:
-    """What lookups find where the control plane has what is retained, too: the longer way, for clocks that go back."""
-    theirs = [*roles[FirstPassRole.CONTROL], *roles[FirstPassRole.RETAINING]]
-    exact = frozenset(row[QMGR] for row in theirs)
-    in_order = sorted(theirs, key=lambda row: (row[QMGR], row[SEQ]))
-    notes = run(notes_of(ControlPlaneSetup(setting, starts, exact)), in_order, ROWS, NOTES.names)
-    return {(note[0], note[2], note[8], note[3]) for note in notes if note[1] == WINNER}
+def _place(row: Row) -> tuple[str, int]:
+    return row[QMGR], row[SEQ]
+
+
+def _in_tasks(
+    rows: list[Row], setting: ReplaySetup, starts: tuple[int, ...], tasks: int, control_in: int
+) -> tuple[list[Row], list[Row]]:
+    """The same in tasks, where no clock goes back."""
+    roles = by_role(rows, setting)
+    plane = plane_of(rows, setting, starts)
+    notes = notes_in_tasks(roles[FirstPassRole.CONTROL], plane, control_in)
+    turns: list[Row] = []
+    for start, end in pairwise(starts):
+        retaining = [row for row in roles[FirstPassRole.RETAINING] if start <= row[SEQ] < end]
+        found = run(last_in_range(setting, ()), retaining, ROWS, LAST.names)
+        turns += [(hash(row[:2]) % tasks, *row, None, None) for row in found]
+    for qmgr, kind, _, _, _, topic, seq, now, operation in notes:
+        if kind == DELETED:
+            for task in range(tasks) if topic is None else (hash((qmgr, topic)) % tasks,):
+                turns.append((task, qmgr, topic, seq, None, now, operation))
+    kept: list[Row] = []
+    for task in range(tasks):
+        theirs = sorted((turn[1:] for turn in turns if turn[0] == task), key=lambda turn: (turn[0], turn[2]))
+        kept += run(kept_of(plane), theirs, arrow_schema(TURNS), KEPT.names)
+    return notes, kept
 
 
 def divided(
-    capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int], tasks: int, shift: int, control_in: int
+    capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int], tasks: int, control_in: int, exact: bool
 ) -> list[Row]:
-    """The puts, from ranges that begin at *cuts*; topics dealt out to *tasks*, control messages to *control_in*."""
-    rows = prepared_rows(capture)
+    """The puts, from ranges that begin at *cuts*; topics dealt out to *tasks*, control messages to *control_in*.
+
+    exact: whether what is retained goes through the control plane, and clocks may go back.
+    """
+    rows = prepared_rows(capture, clocks_go_back=exact)
     starts = (rows[0][SEQ], *cuts, rows[-1][SEQ] + 1)
-    roles = by_role(rows, setting)
-    notes = notes_in_tasks(roles[FirstPassRole.CONTROL], plane_of(rows, setting, starts), control_in)
-    lookups = [note for note in notes if note[1] == LOOKUP]
-    table = _table([note for note in lookups if note[-1] is None], starts[0], shift)
 
     def within(some: list[Row], start: int, end: int) -> list[Row]:
         return [row for row in some if start <= row[SEQ] < end]
 
-    turns: list[Row] = []
-    for start, end in pairwise(starts):
-        retaining = within(roles[FirstPassRole.RETAINING], start, end)
-        found = run(candidates_of(setting, table), retaining, ROWS, CANDIDATES.names)
-        turns += [(hash(row[:2]) % tasks, *row, 0, None, None, None) for row in found]
-    for qmgr, _, after, until, _, _, text, scheme, topic, now, operation in lookups:
-        for task in range(tasks) if topic is None else (hash((qmgr, topic)) % tasks,):
-            turns.append((task, qmgr, text, after, None, until, scheme, now, operation))
-    winners: list[Row] = []
-    for task in range(tasks):
-        theirs = sorted(
-            (turn[1:] for turn in turns if turn[0] == task), key=lambda turn: (turn[0], turn[2], turn[4] or 0)
-        )
-        winners += run(winners_of(setting, False), theirs, arrow_schema(TURNS), ("qmgr", "at", "topic", "seq"))
-    assert set(winners) == _winners_in_one_piece(roles, setting, starts)
+    if exact:
+        notes, kept = _in_one_piece([within(rows, *span) for span in pairwise(starts)], setting, starts)
+    else:
+        notes, kept = _in_tasks(rows, setting, starts, tasks, control_in)
     by_place = {(row[QMGR], row[SEQ]): row for row in rows}
-    finds: dict[tuple[str, int], list[tuple[Row, str]]] = {}
-    for qmgr, at, topic, seq in sorted(winners):
-        finds.setdefault((qmgr, at), []).append((by_place[qmgr, seq], topic))
     controlled = frozenset(note[0] for note in notes)
     puts: list[Row] = []
     for number, (start, end) in enumerate(pairwise(starts)):
         keeper = PutKeeper()
         task_of_range = RangeTask([(setting, controlled)], keeper)
-        for qmgr, kind, after, until, first, last, text, *_ in notes:
-            if kind == INTERVAL and first <= number <= last:
-                task_of_range.learn(0, qmgr, after, until, text)
+        for qmgr, kind, first, last, text, *_ in notes:
+            if kind == SUBSCRIBED and first <= number <= last:
+                task_of_range.learn(0, qmgr, Arrival(BEFORE_ALL, EPOCH, "", None, text.encode()), None)
+        for qmgr, topic, seq, first, last in kept:
+            if first <= number <= last:
+                task_of_range.process(*(*by_place[qmgr, seq], topic, 0))
         for row in sorted(within(rows, start, end)):
-            for found_row, topic in finds.get((row[QMGR], row[SEQ]), ()):
-                task_of_range.process(*(*found_row, topic, 0))
-            task_of_range.process(*(*row, None, None))
+            task_of_range.process(*row)
         puts += [row for batch in keeper.end() for row in columns(batch, *PUTS.names)]
     return puts
 
@@ -152,15 +162,15 @@ def test_6_1_publications_are_taken_from_the_queues_of_the_brokers_rule(setup: s
 @given(
     data=st.data(),
     tasks=st.integers(1, 3),
-    shift=st.sampled_from([0, 0, 2]),
     semantics=st.sampled_from(["v6", "v7"]),
     control_in=st.integers(1, 4),
+    exact=st.booleans(),
 )
-def test_divided_is_whole(data: st.DataObject, tasks: int, shift: int, semantics: str, control_in: int) -> None:
+def test_divided_is_whole(data: st.DataObject, tasks: int, semantics: str, control_in: int, exact: bool) -> None:
     capture = data.draw(st.one_of(captures(1, 3), captures_of_several_groups()).filter(bool))
     least, most = capture[0].seq, capture[-1].seq
     cuts = st.lists(st.integers(least + 1, most), unique=True, max_size=6) if most > least else st.just([])
-    rows = prepared_rows(capture)
+    rows = prepared_rows(capture, clocks_go_back=exact)
     timed = [message.model_copy(update={"time": row[NOW]}) for message, row in zip(capture, rows, strict=True)]
-    got = divided(timed, ReplaySetup(SETUP, semantics), sorted(data.draw(cuts)), tasks, shift, control_in)
+    got = divided(timed, ReplaySetup(SETUP, semantics), sorted(data.draw(cuts)), tasks, control_in, exact)
     assert not difference(got, local_puts(timed, SETUP, semantics))
