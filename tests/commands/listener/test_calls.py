@@ -6,7 +6,7 @@ Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15, LSN-18.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -275,7 +275,7 @@ def test_the_depth_counts_what_units_of_work_have_put_and_not_what_they_have_got
     def depth() -> int:
         return int.from_bytes(client.inquire(handle, 3, integers=1).body[16:20], client.order)
 
-    steps = [
+    steps: list[tuple[Callable[[], object], int]] = [
         (lambda: client.put(handle, b"1"), 1),
         (lambda: client.put(handle, b"2", MQPMO_SYNCPOINT), 2),
         (lambda: client.get(handle, MQGMO_SYNCPOINT), 1),
