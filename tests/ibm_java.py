@@ -48,7 +48,7 @@ class Client(NamedTuple):
 
 NEWEST: Final = Client("9.4.5.0", "java", nightly=False)
 CLIENTS: Final = (
-    Client("9.0.4.0", "java-9.0.4"),
+    Client("9.0.4.0", "java-9.0.4", nightly=False),
     *(Client(version, f"java-{version}") for version in ("9.1.0.0", "9.1.5.0", "9.2.5.0", "9.3.5.1")),
     NEWEST,
     *(Client(version, f"jakarta-{version}", is_jakarta=True) for version in ("9.4.5.1", "10.0.0.0")),
