@@ -73,7 +73,7 @@ def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None
 def test_many_live_subscriptions_are_not_sent_to_each_range(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of ten ranges, each with nearly all subscriptions, several share a task; whoever asks for ten gets ten."""
+    """Of ten ranges, each with nearly all subscriptions, several share a task; whoever asks for seven gets seven."""
     monkeypatch.setattr(prepare, "_MESSAGES_PER_RANGE", 10)
     knobs = WorkloadOptions(messages=100, streams=1, subscribers=2)
     setup = setup_script(knobs) + "".join(f"DEFINE SUB(S{n}) TOPICSTR('#') DEST(AUDIT)\n" for n in range(30))
@@ -82,7 +82,7 @@ def test_many_live_subscriptions_are_not_sent_to_each_range(
     rows = puts_of(replayed(given_frame, setup, tasks=2).withColumn("task", F.spark_partition_id()))
     assert len({task for *_, task in rows}) == 3
     assert not difference([row[:-1] for row in rows], local_puts(capture, setup))
-    assert replayed(given_frame, setup, ranges=10, tasks=2).rdd.getNumPartitions() == 10
+    assert replayed(given_frame, setup, ranges=7, tasks=2).rdd.getNumPartitions() == 7
 
 
 @pytest.mark.nightly
