@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from commands.broker.objects import QueueManager
-from commands.cli import main, run  # the verbs before the forks: loading them is not what is to be killed
+from commands.cli import main, run  # noqa: F401 - the verbs before the forks: loading them is not what is to be killed
 from commands.qmgr.store import QueueManagerStore
+from commands.running import bridge
 from commands.terminal.console import Console
 from rfh2 import CapturedMessage, Mqmd
 from tests.reliability.figures import Table
@@ -123,7 +124,7 @@ def of_run(directory: Path, size: Size, seed: int) -> Table:
         processing = verb("run", "-m", "QM1", "--home", str(home), "--once")
 
         def with_small_commits() -> None:
-            run.BATCH = RUN_AT_ONCE  # 1,000 would leave few moments to choose from
+            bridge.BATCH = RUN_AT_ONCE  # 1,000 would leave few moments to choose from
             processing()
 
         return with_small_commits
