@@ -49,7 +49,7 @@ from rfh2.channel.segments import (
 )
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQCA_ALTERATION_DATE, MQCA_ALTERATION_TIME, MQGMO_WAIT
-from rfh2.mqmd import RawMqmd, read_mqmd
+from rfh2.mqmd import read_mqmd
 from rfh2.pcf_admin_names import (
     MQCA_CREATION_DATE,
     MQCA_CREATION_TIME,
@@ -287,11 +287,6 @@ def put1(
     """MQPUT1."""
     described = target.encode(form) + md + _pmo(form, options, context, level)
     return form.call(described + form.long(len(body)) + body)
-
-
-def descriptor_put(reply: Reply, target: bytes = b"") -> RawMqmd:
-    """The MQMD of a message as it was put. target: the MQOD of MQPUT1. Raises DecodeError."""
-    return read_mqmd(reply.body, len(target))
 
 
 # Gets

@@ -25,7 +25,6 @@ EXIT_CODES: Final[Mapping[int, str]] = {0: "done", 2: "usage, or something is mi
 """Those of a verb that says nothing else. 70 (a fault in qpubsub), 130 (Ctrl-C) and 141 (closed pipe) are common."""
 
 _EXPLAINED_ONCE: Final = ("quiet", "debug", "colour")
-COMMON_OPTIONS: Final = (*_EXPLAINED_ONCE, "output_to")
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 FILE_THAT_IS: Final = click.Path(path_type=Path, dir_okay=False, exists=True)

@@ -40,8 +40,10 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
 
 
 class InboundPump:
-    """A thread's work, until *stop* is set. batch: the most publications in one unit of work. newer: than what the
-    keeper learns."""
+    """A thread's work, until *stop* is set.
+
+    batch: the most publications in one unit of work. newer: told of what comes, for the keeper.
+    """
 
     def __init__(
         self,
