@@ -27,8 +27,7 @@ from typing import Any, Final
 from commands.broker.objects import Definition, Objects, definition_of, kind_of, state_of
 from commands.broker.state import subscription_state
 from commands.disk.errors import QueueError
-from commands.disk.files import directory_to_disk, put_in_place, to_disk
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import directory_to_disk, make_directory, private, put_in_place, to_disk
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.copying import copy_of
 from commands.terminal.counted import counted

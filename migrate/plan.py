@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from commands.broker.identity import NAME_SEPARATOR
 from commands.broker.objects import Definition
-from commands.broker.stream_names import NAME_SEPARATOR
 from migrate.ledger import Fate, Fates, Reason, Severity, Sums, Verdict
 from migrate.legacy_state import Key, LegacyRetained, LegacyState, LegacySubscription, Unread
 from streams.operations import RetainedPublication

@@ -16,10 +16,10 @@ from functools import lru_cache
 
 from commands.broker import subscription_attributes
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.state import tenths_until
 from commands.broker.subscription_attributes import words_of
-from commands.broker.times import tenths_until
 from commands.headers.pcf import FORMAT
-from commands.headers.property_names import BY_TAG, COMMAND_IDS
+from commands.headers.publication import BY_TAG, COMMAND_IDS
 from commands.model import RegisterSubscriber, RegOpt
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import UTF8_CCSID

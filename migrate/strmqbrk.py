@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from commands.broker.identity import NAME_SEPARATOR
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.stream_names import NAME_SEPARATOR
 from migrate import source_checks as unmapped_items
 from migrate.attributes import check_parent, migrated_attributes, plan_relations, planned_parent
 from migrate.authorities_plan import plan_authorities

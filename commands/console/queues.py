@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.times import from_microseconds, to_microseconds
+from commands.broker.state import from_microseconds, to_microseconds
 from commands.console.messages import LONGEST_BODY, in_one_sentence, shown_message
 from commands.console.query import ROWS, NotThereError, Query, pager
 from commands.console.source import State
@@ -20,10 +20,10 @@ from commands.qmgr.store.uncommitted import Match
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
+from rfh2.constants import reason_text
 from rfh2.dlh import Dlh, decode_dlh
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqmd import Mqmd, name_of
-from rfh2.reasons import reason_text
 
 MESSAGES: Final = 50
 """Messages of a queue that are shown at once; each is decoded."""

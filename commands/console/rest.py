@@ -47,10 +47,9 @@ from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore
 from commands.running.mqsc_scripts import runner_of
 from commands.terminal.users import current_user
-from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME, reason_name
 from rfh2.errors import CommandError, QPubSubError
 from rfh2.mqi_constants import MQCC_FAILED
-from rfh2.reasons import reason_name
 
 PREFIX: Final = "/ibmmq/rest/"
 CSRF_HEADER: Final = "ibm-mq-rest-csrf-token"

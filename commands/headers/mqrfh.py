@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from commands.headers.property_names import BY_MQPS, BY_TAG, COMMAND_IDS
 from commands.headers.publication import (
+    BY_MQPS,
+    BY_TAG,
+    COMMAND_IDS,
     Content,
     DeliveryForm,
     Pairs,

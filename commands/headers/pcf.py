@@ -16,8 +16,11 @@ from dataclasses import replace
 from typing import Final
 
 from commands.headers.mqrfh import publisher_of
-from commands.headers.property_names import BY_PCF, BY_TAG, COMMAND_IDS, COMMAND_WORDS
 from commands.headers.publication import (
+    BY_PCF,
+    BY_TAG,
+    COMMAND_IDS,
+    COMMAND_WORDS,
     Content,
     DeliveryForm,
     Frame,

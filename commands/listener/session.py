@@ -33,7 +33,6 @@ from commands.listener.wire import Wire, status
 from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CHANNEL, TOO_MANY_INSTANCES
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
-from rfh2.channel.heartbeats import Beat, Pulse
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (
     ACCEPTED,
@@ -53,6 +52,8 @@ from rfh2.channel.segments import (
     Q_STATE,
     TERMINATING,
     WRONG_CHANNEL_TYPE,
+    Beat,
+    Pulse,
     SegmentHeader,
     SegmentType,
     Structure,

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import QueueManager
+from commands.broker.puts import DeadLetters
 from commands.disk.errors import GONE, QueueError
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.port import KeepsUndelivered, PutsRemotely, Undelivered, UnitOfWork

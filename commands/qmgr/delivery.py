@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, Objects
 from commands.broker.outcome import Arrival
-from commands.broker.puts import Outgoing, PutKind
+from commands.broker.puts import DeadLetters, Outgoing, PutKind
 from commands.disk.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
 from commands.qmgr.sending import transmitted

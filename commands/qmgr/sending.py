@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from commands.broker.dead_letter import DeadLetters, is_wanted
-from commands.broker.puts import Outgoing
+from commands.broker.puts import DeadLetters, Outgoing, is_wanted
 from commands.disk.errors import QueueError
 from commands.qmgr.reports import COA, EXCEPTION, EXPIRATION, Kind, report_of
 from commands.qmgr.store.messages import BODY, MD, QUEUE, USER

@@ -27,7 +27,7 @@ from typing import Any, Final, Self
 from commands.config.config_file import exposed_secrets
 from commands.config.home import Home, PostgresqlHome
 from commands.config.settings import ConfigError
-from commands.disk import permissions
+from commands.disk import files
 from commands.disk.errors import ServerAwayError, SupersededError
 from commands.disk.lock import require_locks
 from commands.disk.open_files import raise_limit
@@ -148,7 +148,7 @@ class Bridge:
         with places.store() as store:
             directory, self._dead_letter_queue = store.directory, places.definition(store).deadq
             if store.is_open_to_others:
-                console.warn(permissions.warning(directory))
+                console.warn(files.warning(directory))
         places.prepare()
         self.link = link = places.link(self._dead_letter_queue)
         watchdog = None if page is None else SupervisedWatchdog(page, self.stop, directory)

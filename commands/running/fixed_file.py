@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 from typing import Any, Final
 
-from commands.disk.permissions import private
+from commands.disk.files import private
 
 _HEAD: Final = 24  # number of the write, length and checksum of what follows, 8 hexadecimal digits each
 

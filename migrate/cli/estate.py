@@ -14,8 +14,8 @@ import click
 from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
 from commands.disk.errors import QueueManagerInUseError
+from commands.disk.files import make_directory
 from commands.disk.lock import exclusive, require_locks
-from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager, read_estate
 from commands.options.queue_manager import HOME
 from commands.options.verb import DIRECTORY, FILE_THAT_IS, F, Verb, verb_group

@@ -20,8 +20,7 @@ from typing import Any, Generic, Literal, TextIO, TypeVar
 
 import click
 
-from commands.disk.files import directory_to_disk
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import directory_to_disk, make_directory, private
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted

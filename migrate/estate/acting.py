@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from commands.disk.permissions import make_directory
+from commands.disk.files import make_directory
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.copying import copy_of
 from migrate import embedded

@@ -20,8 +20,7 @@ from typing import Any, Final
 
 from commands.broker.objects import QueueManager
 from commands.config.home import Home, PostgresqlHome
-from commands.disk.files import put_in_place
-from commands.disk.permissions import make_directory
+from commands.disk.files import make_directory, put_in_place
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import directory_of, is_there

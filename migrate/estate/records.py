@@ -21,8 +21,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from commands.disk.files import directory_to_disk, put_in_place
-from commands.disk.permissions import make_directory
+from commands.disk.files import directory_to_disk, make_directory, put_in_place
 from commands.qmgr.store.opening import directory_of
 from migrate.contents import SUMS, Content, disk, write_synced
 from migrate.ledger import Sums

@@ -40,13 +40,12 @@ from migrate.live.rest import RestAdministrator
 from migrate.live.state_of import retained_copies
 from migrate.planned_state import data_digest
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED
+from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED, reason_name
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_names import MQCFC_LAST
-from rfh2.reasons import reason_name
 
 
 @dataclass(slots=True)

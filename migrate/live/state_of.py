@@ -25,8 +25,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from commands.broker.identity import name_without_stream
 from commands.broker.objects import ADMIN_STREAM
-from commands.broker.stream_names import name_without_stream
 from commands.broker.subscription_attributes import OPTIONS
 from commands.client.errors import MqError
 from commands.headers.registry import parse

@@ -9,7 +9,7 @@ from commands.broker.puts import Outgoing, Put, PutKind
 from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage, to_json
 from commands.mqsc.equivalents import sub_name
 from rfh2.captured import CapturedMessage
-from rfh2.reasons import reason_text
+from rfh2.constants import reason_text
 from rfh2.terminal_escape import visible
 from streams.operations import (
     AlterSubscription,

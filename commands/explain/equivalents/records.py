@@ -14,8 +14,7 @@ from rfh2.explain.annotate import Paint, TextRole, annotate, chain, layout_lines
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import Json, Problem, json_line
 from rfh2.explain.problems import of_record
-from rfh2.explain.reading import PartialMessage
-from rfh2.explain.salvage import salvage
+from rfh2.explain.reading import PartialMessage, salvage
 from rfh2.terminal_escape import visible
 
 

@@ -3,17 +3,70 @@
 The language is that of selection strings (``streams.selectors``), with other names: those of ``values.NAMES``. A name
 with a period, or that begins with ``JMS`` or ``MQ``, is a property of the message, as in a Filter. Two kinds of values
 have literals of their own: a time is written as ISO 8601 in quotes, and a reason code can be written as IBM's name.
+
+The language of ``--where`` for the parser of selection strings (``streams.selectors``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from commands.explain.selection.values import MessageValues
+from commands.explain.selection.values import NAMES, MessageValues, moment
 from rfh2.captured import CapturedMessage
+from rfh2.constants import reason_number
 from rfh2.errors import QPubSubError
-from streams.selectors.expressions import Refusal
+from streams.selectors.expressions import Literal, Refusal, ValueKind
+from streams.selectors.parse import Builder
+from streams.selectors.properties import canonical_name, kind_of_name
+
+_PROPERTIES: Final = ("JMS", "MQ")
+
+
+class WhereLanguage(Builder):
+    """The callbacks of the parser: other names than those of a Filter, and two more kinds of literals.
+
+    A list may hold numbers, such as reason codes.
+    """
+
+    listed = frozenset(ValueKind)
+
+    @staticmethod
+    def canonical(text: str, at: int) -> str:
+        if text in NAMES:
+            return text
+        if "." in text or text.startswith(_PROPERTIES):
+            return canonical_name(text, at)
+        near = get_close_matches(text.lower(), NAMES, 1, 0.6)
+        meant = f" (perhaps {near[0]})" if near else ""
+        raise Refusal(
+            at,
+            f"{text} is not a name{meant}. Names are {', '.join(NAMES)}; write usr.{text} for a property of messages",
+        )
+
+    @staticmethod
+    def kind(name: str) -> ValueKind | None:
+        return NAMES[name].kind if name in NAMES else kind_of_name(name)
+
+    @staticmethod
+    def beside(literal: Literal, name: str) -> Literal:
+        value = literal.value
+        if not isinstance(value, str):
+            return literal
+        if name == "time":
+            try:
+                return replace(literal, value=moment(value).timestamp())
+            except (ValueError, OverflowError) as error:
+                why = f"'{value}' is not a time: write '2009-01-28' or '2009-01-28T11:43:54', in UTC"
+                raise Refusal(literal.at, why) from error
+        if name == "reason":
+            number = reason_number(value)
+            if number is None:
+                raise Refusal(literal.at, f"'{value}' is not the name of a reason code")
+            return replace(literal, value=number)
+        return literal
+
 
 if TYPE_CHECKING:
     from streams.selectors.compile import Test
@@ -76,7 +129,6 @@ def compile_where(text: str) -> Where:
     True
     """
     # Slow to import, and few calls of a verb have a condition.
-    from commands.explain.selection.where_language import WhereLanguage  # noqa: PLC0415
     from streams.selectors.compile import compile_condition  # noqa: PLC0415
     from streams.selectors.parse import parse  # noqa: PLC0415
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.puts import DeadLetters
 from commands.disk.errors import MessageRefusedError
 from commands.links.engine.command_from_native import NativePublication, command_for, format_of, why_not_command
 from commands.links.engine.filters import Positions

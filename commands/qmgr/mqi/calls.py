@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.times import to_microseconds
+from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
-from commands.headers.put_to_topic import publish_command
+from commands.headers.psc_commands import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority

@@ -14,7 +14,7 @@ from typing import Final
 
 from commands.broker.identifiers import message_id
 from commands.broker.objects import TEMPORARY, new_queue
-from commands.broker.times import to_microseconds
+from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.handles import (

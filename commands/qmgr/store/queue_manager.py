@@ -18,13 +18,13 @@ from typing import Final, Self
 
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
-from commands.broker.times import to_microseconds
+from commands.broker.state import to_microseconds
 from commands.config.home import Home
 from commands.disk.errors import (
     StoreDamagedError,
     UnknownQueueError,
 )
-from commands.disk.permissions import open_to_others
+from commands.disk.files import open_to_others
 from commands.network.repository import RepositoryEntry
 from commands.qmgr.store import opening, reading
 from commands.qmgr.store.connection import ProgramConnection

@@ -13,9 +13,8 @@ from enum import IntEnum
 from hashlib import blake2b
 from typing import Final
 
-from commands.broker.copies import Copies
 from commands.broker.forward import delivered_topic
-from commands.broker.outcome import Arrival
+from commands.broker.outcome import Arrival, Copies
 from commands.explain.reading import command_of, readable_command
 from commands.model import Publish
 from commands.replay.arrivals import Arrivals

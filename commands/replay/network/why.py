@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from commands.broker.context import Semantics
-from commands.explain.assumed import with_md
+from commands.explain.problems import with_md
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Reason, Verdict
 from commands.explain.why.answers import unread_sentence

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.config.home import Home
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import make_directory, private
 from commands.network.estate_file import Estate
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, listing
 from migrate.contents import SUMS, disk

@@ -25,9 +25,9 @@ from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, sub_name, t
 from commands.mqsc.script import MAX_LINE, NoMqscFormError, statement
 from rfh2 import CapturedMessage, Message, Mqmd
 from rfh2.captures import read_captures
+from rfh2.constants import reason_name
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.pcf import decode_pcf
-from rfh2.reasons import reason_name
 from rfh2.rfh1 import COMMANDS
 from streams.operations import (
     AlterSubscription,
