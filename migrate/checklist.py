@@ -17,8 +17,8 @@ from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.known_problems import KNOWN
 from migrate.ledger import Severity, Verdict
 from migrate.log import printable
-from migrate.marker import is_marker
 from migrate.plan import MigrationPlan, Phase, Tool
+from migrate.planned_state import is_marker
 from rfh2.terminal_escape import harmless
 from streams.topic_objects import QUEUE_NAMELIST, Namelist
 

@@ -20,12 +20,12 @@ from typing import TextIO
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.terminal.counted import counted
+from migrate.assemble import broker_topic
 from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import AclEntry, Key, LegacyState, LegacySubscription, Product
-from migrate.marker import is_marker
-from migrate.names import broker_topic
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
+from migrate.planned_state import is_marker
 from streams.subscriptions import PublicationFormat
 from streams.topic_objects import DEFAULT_STREAM, Namelist, TopicObject
 

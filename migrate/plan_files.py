@@ -42,10 +42,9 @@ from migrate.checklist import checklist
 from migrate.contents import Content, Spool, encoded_lines
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
-from migrate.marker import is_marker
 from migrate.plan import KeepRetained, MigrationPlan, Store, Tool
-from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
-from migrate.publications import is_retain_command, published_again
+from migrate.planned_state import FILE_NAME as PLANNED, is_marker, planned_lines
+from migrate.retained_plan import is_retain_command, published_again
 from migrate.subscription_files import Defined, FileNote, Keyed, Trial, subscriptions
 from migrate.target import Target
 from rfh2.captured import CapturedMessage

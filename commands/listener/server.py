@@ -19,9 +19,9 @@ from commands.broker.objects import Objects
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
 from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
-from commands.listener.limits import Connections, Memory
 from commands.listener.places import ListenError, Places, forget_stops, place_of
 from commands.listener.presence import Presence
+from commands.listener.request import Connections, Memory
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import Wire, status

@@ -7,8 +7,7 @@ for the queue port. ``run_setup`` runs a script that must not fail.
 from commands.mqsc.administration import Administration, NoMessages, QueueAdmin
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored
 from commands.mqsc.execute import ScriptTally, echo, execute, run_setup
-from commands.mqsc.model import Command, Condition, Keyword, MqscError, Statement, Value
-from commands.mqsc.script import parse, statements
+from commands.mqsc.script import Command, Condition, Keyword, MqscError, Statement, Value, parse, statements
 
 __all__ = [
     "Administration",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.broker.objects import Definition
-from commands.mqsc.model import MqscError
+from commands.mqsc.script import MqscError
 from rfh2.errors import CommandError
 from streams.operations import Effect
 

@@ -18,7 +18,7 @@ from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, displayed, done
 from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.display import matches_name, select
-from commands.mqsc.model import Command, Keyword, MqscError
+from commands.mqsc.script import Command, Keyword, MqscError
 from commands.mqsc.values import folded_user_notes, object_name, single, value_error, word_of
 
 _ADMINISTRATION: Final = ("CHG", "CLR", "CRT", "DLT", "DSP")

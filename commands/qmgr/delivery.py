@@ -24,7 +24,7 @@ from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
 from commands.qmgr.sending import transmitted
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.port import KeepsUndelivered, PutsAlike, PutsRemotely, UnitOfWork
-from commands.templates.descriptors import APPLICATION
+from commands.templates.parts import APPLICATION
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.mqi_constants import MQRC_XMIT_Q_USAGE_ERROR
 from rfh2.mqmd import Mqmd

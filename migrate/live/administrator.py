@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from commands.broker.attribute_kinds import Shown
 from commands.mqsc import Answer, parse
-from commands.mqsc.model import Command, Keyword, Statement, Value
+from commands.mqsc.script import Command, Keyword, Statement, Value
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.counted import counted

@@ -18,9 +18,9 @@ from migrate.cli.cutover import broker_of
 from migrate.embedded import applied
 from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
-from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.plan_files import plan_files
+from migrate.planned_state import Marker
 from migrate.report.facts import facts
 from migrate.report.html import page
 from migrate.report.outputs import text

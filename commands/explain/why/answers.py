@@ -2,10 +2,9 @@
 
 A capture may lack MQMDs, and records that could not be read. Without its MQMD a command's CorrelId, its user, and its
 queue where it names none, are unknown. A RegSub is carried out as if no other subscription had its identity
-(``problems.assumed``). A DeregSub is not: which subscription it ended is unknown. Whichever may be the one is in doubt from then
-on, and what would be said of it is unknown. So it is with an absence where records could not be read: they may hold
-what is absent.
-"""
+(``problems.assumed``). A DeregSub is not: which subscription it ended is unknown. Whichever may be the one is in doubt
+from then on, and what would be said of it is unknown. So it is with an absence where records could not be read: they
+may hold what is absent."""
 
 from __future__ import annotations
 

@@ -31,8 +31,7 @@ from commands.disk.errors import MessageRefusedError, QueueError, SupersededErro
 from commands.network.topology import NeighbourStatus, Refresh
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES, INTRODUCTIONS, relationship
-from commands.qmgr.reports import EXCEPTION
-from commands.qmgr.sending import confirm_arrival, report
+from commands.qmgr.sending import EXCEPTION, confirm_arrival, report
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.neighbours import Arrived, NeighbourRecord, NeighbourRecords

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from commands.qmgr.reports import OF_QUEUE_MANAGERS
+from commands.qmgr.sending import OF_QUEUE_MANAGERS
 from rfh2 import constants, mqi_constants as m
 from rfh2.constants import MQRO_NAN, MQRO_PAN
 from rfh2.errors import QPubSubError

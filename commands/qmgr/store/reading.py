@@ -15,7 +15,7 @@ from typing import Final
 from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
 from commands.broker.state import from_microseconds, subscription_of
 from commands.disk.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
-from commands.network.repository import give_copies
+from commands.network.cluster_topics import give_copies
 from commands.qmgr.store.database import FAILURES, Connection, Database
 from commands.qmgr.store.neighbours import repository_in
 from commands.qmgr.store.port import LoadedState

@@ -34,7 +34,7 @@ from commands.mqsc import (
     run_setup,
 )
 from commands.mqsc.administration import Neighbour, Relation
-from commands.network.repository import RepositoryEntry
+from commands.network.cluster_topics import RepositoryEntry
 from rfh2 import decode
 from rfh2.errors import QPubSubError
 from streams import (

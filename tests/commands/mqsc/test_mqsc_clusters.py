@@ -14,7 +14,7 @@ from commands.broker.authority import no_groups
 from commands.broker.objects import ClusterChannel, Objects, QueueManager
 from commands.mqsc import Administration, Answer, execute, parse
 from commands.mqsc.administration import Neighbour, Relation
-from commands.network.repository import RepositoryEntry
+from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Position
 from commands.qmgr.admin.runner import StatementRunner
 from commands.replay.network.local import NetworkSetup, QueueManagerSetup
