@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from commands.broker.objects import ADMIN_STREAM
-from commands.broker.state import tenths_until
+from commands.broker.times import tenths_until
 from commands.headers.psc import split_psc
 from commands.headers.psc_commands import is_user_tag
 from commands.headers.registry import parse

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from commands.broker.objects import ADMIN_STREAM, is_object_name
 from commands.broker.queue_names import has_unique_part, is_dynamic_name
-from commands.broker.state import tenths_until
+from commands.broker.times import tenths_until
 from commands.model import RegOpt
 from migrate.assemble import subscription_name
 from migrate.ledger import Severity

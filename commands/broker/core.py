@@ -24,7 +24,7 @@ from commands.broker.outcome import Arrival, Copies, Exited, Outcome, copies
 from commands.broker.puts import DeadLetters, Outgoing, PutKind, is_wanted
 from commands.broker.reading import Reading, as_kept, decoded
 from commands.broker.respond import is_due, response
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.broker.trace import Tracer
 from commands.broker.translate import translate, unrefused
 from commands.broker.undo import Undo

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from commands.broker.attribute_kinds import Shown
 from commands.broker.counts import SubscriptionCounts
-from commands.broker.state import tenths_until
 from commands.broker.subscription_attributes import BY_KEYWORD, SUB_ID, sub_type, values_of
+from commands.broker.times import tenths_until
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed, not_found

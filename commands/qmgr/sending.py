@@ -53,7 +53,6 @@ COA: Final = Kind(m.MQRO_COA, m.MQFB_COA)
 COD: Final = Kind(m.MQRO_COD, m.MQFB_COD)
 EXPIRATION: Final = Kind(m.MQRO_EXPIRATION, m.MQFB_EXPIRATION)
 EXCEPTION: Final = Kind(m.MQRO_EXCEPTION)
-OF_QUEUE_MANAGERS: Final = m.MQRO_COA | m.MQRO_COD | m.MQRO_EXPIRATION | m.MQRO_EXCEPTION
 
 
 def report_of(kind: Kind, mqmd: Mqmd, body: bytes, qmgr: str, reason: int = 0) -> Outgoing:

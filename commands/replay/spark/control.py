@@ -40,7 +40,8 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival
-from commands.broker.state import subscription_state, to_microseconds
+from commands.broker.state import subscription_state
+from commands.broker.times import to_microseconds
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.mqsc.broker import Broker
 from commands.replay.spark.control_tasks import (

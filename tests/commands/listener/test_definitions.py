@@ -20,10 +20,9 @@ from commands.broker.authority import no_groups
 from commands.broker.channel_objects import ServerChannel, TcpListener
 from commands.broker.objects import Objects, QueueManager
 from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
-from commands.listener.opening import listener_of
 from commands.listener.places import place_of
 from commands.listener.security import Credentials, Identity, Security, tls_refusal
-from commands.listener.server import ListenerThread
+from commands.listener.server import ListenerThread, listener_of
 from commands.mqsc import Administration, execute, parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import Durability, QueueManagerStore
