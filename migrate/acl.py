@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from migrate.assemble import SYSTEM_TOPICS, acl_object_names
+from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Access, AclEntry, Key
-from migrate.plan import Draft, TopicGrant
+from migrate.plan import TopicGrant
 from rfh2.errors import CommandError
 from streams.topic_objects import BASE_TOPIC, DEFAULT_STREAM, TopicObject, Wildcard
 from streams.topic_strings import add_prefix

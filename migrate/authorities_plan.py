@@ -15,9 +15,10 @@ from typing import Final
 from commands.broker.authority import Action, RecordedAuthority, is_generic_profile, parse_profile
 from commands.broker.objects import AuthorityRecord, is_object_name
 from commands.terminal.counted import counted
+from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyAuthority
-from migrate.plan import AddSubscription, Draft, KeepRetained
+from migrate.plan import AddSubscription, KeepRetained
 from rfh2.mqmd import name_of
 from streams.patterns import parse_pattern
 from streams.topic_objects import DEFAULT_STREAM

@@ -34,8 +34,17 @@ from commands.terminal.counted import counted
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.inverse import ALTERED, Inverse, Row, inverse
-from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
-from migrate.planned_state import PREFIX as MARKER, marker_of, moment
+from migrate.plan import (
+    PREFIX as MARKER,
+    AddSubscription,
+    KeepRetained,
+    MigrationPlan,
+    Step,
+    Store,
+    Tool,
+    marker_of,
+    moment,
+)
 from migrate.target import Target, copied
 from rfh2.errors import MigrationError, StoreError, system_words
 from rfh2.message import encode

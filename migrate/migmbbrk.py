@@ -14,11 +14,23 @@ from migrate import source_checks as unmapped_items
 from migrate.acl import FILE_NAME, plan_acl
 from migrate.attributes import migrated_attributes, plan_relations
 from migrate.authorities_plan import check_subscribers, plan_authorities
+from migrate.draft import Draft
 from migrate.fingerprint import ReadingDifference, fingerprint
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
-from migrate.plan import AddSubscription, Draft, MigrationPlan, Phase, PlanOptions, Step, Store, Tool
-from migrate.planned_state import Marker, is_marker, marker_of, moment
+from migrate.plan import (
+    AddSubscription,
+    Marker,
+    MigrationPlan,
+    Phase,
+    PlanOptions,
+    Step,
+    Store,
+    Tool,
+    is_marker,
+    marker_of,
+    moment,
+)
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
 from migrate.stream_topics import plan_streams, plan_sub_points

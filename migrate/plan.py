@@ -13,30 +13,40 @@ The outcome of a migration in one word, for a script that migrates many brokers.
     done       there is nothing to read
 
 The first that applies holds.
-
-A plan that is not complete: the legacy state, the target with the steps so far, the steps, and the remarks.
-
-Every definition of a plan is made at once on a scratch copy of the target's objects. Therefore planning refuses
-whatever the target's own rules would refuse, and later parts see what earlier ones have made.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
+from typing import Final
 
 from commands.broker.identity import NAME_SEPARATOR
-from commands.broker.objects import Definition, LocalQueue, Objects, is_object_name, kind_of, state_of
-from commands.mqsc.administration import SubIds
-from migrate.ledger import Fate, Fates, Ledger, Reason, Severity, Sums, Verdict
+from commands.broker.objects import (
+    Definition,
+    Objects,
+    is_object_name,
+)
+from migrate.ledger import Fate, Fates, Reason, Severity, Sums, Verdict
 from migrate.legacy_state import Key, LegacyRetained, LegacyState, LegacySubscription, Unread
-from migrate.target import Target
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription
-from streams.topic_objects import DEFAULT_STREAM
+from streams.topic_objects import Namelist
+
+# The files of a plan for IBM MQ (``plan_files``).
+QUEUES: Final = "1-queues.mqsc"
+OBJECTS: Final = "2-objects.mqsc"
+AUTHORITIES: Final = "3-authorities.mqsc"
+AUTHORITY_COMMANDS: Final = "3-authorities.sh"
+RETAINED: Final = "4-retained-{:02}.qload"
+SUBSCRIPTIONS: Final = "5-subscriptions.mqsc"
+REGISTRATIONS: Final = "6-registrations.qload"
+ENABLE: Final = "7-enable.mqsc"
+NOT_CARRIED: Final = "not-carried.jsonl"
+CHECKLIST: Final = "checklist.md"
 
 
 class Tool(StrEnum):
@@ -254,113 +264,66 @@ def _is_remark(plan: MigrationPlan, fate: Fate) -> bool:
     return kind == Unread.kind and not plan.state.unread[number - 1].is_state
 
 
-MAX_NAMELIST_NAMES = 256
+# How a queue manager records that it was migrated: a namelist, committed with everything else.
+#
+# QPUBSUB.MIGRATION.<tool> has four names: the phase that was done, when, the fingerprint of what was migrated, and the
+# broker that it came from. It is an ordinary object: DISPLAY NAMELIST shows it, MQSC defines it on a real queue
+# manager, and undoing the migration removes it.
+PREFIX: Final = "QPUBSUB.MIGRATION."
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a stream or a subscription point lies in the topic space; the default ones at the root, ""."""
+class Marker:
+    """What the namelist says. broker: "" where an earlier release made it, which did not say."""
 
-    prefix: str
-    object_name: str = ""
+    tool: Tool
+    phase: Phase
+    at: str
+    fingerprint: str
+    broker: str = ""
 
+    def namelist(self) -> Namelist:
+        """The namelist that says it."""
+        description = f"qpubsub {self.tool}: {self.phase} phase done {self.at}"
+        names = (self.phase.upper(), self.at, self.fingerprint, *([broker_as_name(self.broker)] if self.broker else []))
+        return Namelist(name_of(self.tool), names, description)
 
-@dataclass(slots=True)
-class Draft:
-    """What planning works on.
-
-    streams, sub_points: where each lies; those that do not exist have no place. theirs: the subscriptions that the
-    target had before, by name, or those without one by ``same_registration``. now: UTC. progress: called with how
-    many more items are done.
-    """
-
-    state: LegacyState
-    target: Target
-    options: PlanOptions
-    now: datetime
-    ledger: Ledger
-    objects: Objects
-    new_sub_id: Callable[[], bytes]
-    progress: Callable[[int], None]
-    steps: list[Step] = field(default_factory=list)
-    warnings: list[Reason] = field(default_factory=list)
-    streams: dict[str, Place] = field(default_factory=lambda: {DEFAULT_STREAM: Place("")})
-    sub_points: dict[str, Place] = field(default_factory=dict)
-    security: list[str] = field(default_factory=list)
-    grants: list[TopicGrant] = field(default_factory=list)
-    theirs: dict[str | tuple[object, ...], Subscription] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
-        state: LegacyState,
-        target: Target,
-        options: PlanOptions,
-        now: datetime,
-        progress: Callable[[int], None] | None = None,
-    ) -> Draft:
-        """An empty plan."""
-        objects, space = target.scratch()
-        ids = SubIds(objects.qmgr.name, space)
-        draft = cls(state, target, options, now, Ledger(state), objects, ids, progress or (lambda _more: None))
-        for subscription in target.subscriptions:
-            name = subscription.name
-            draft.theirs[name if name is not None else same_registration(subscription)] = subscription
-        return draft
-
-    @property
-    def qmgr(self) -> str:
-        """The target's name."""
-        return self.objects.qmgr.name
-
-    def warn(self, text: str, *ids: str, severity: Severity = Severity.WARNING) -> None:
-        """Something about the migration as a whole."""
-        self.warnings.append(Reason(text, severity, ids))
-
-    def refuse(self, text: str, *ids: str) -> None:
-        """What a run is refused for, in a rehearsal."""
-        self.warnings.append(Reason(f"a run is refused: {text}", Severity.ERROR, ids, is_refusal=True))
-
-    def define(self, definition: Definition, *keys: Key, anew: bool = False) -> None:
-        """A step that stores *definition*; none where the target has exactly this. Raises CommandError."""
-        before = self._existing(definition)
-        if before is not None and state_of(before) == state_of(definition):
-            return
-        if anew:
-            self.objects.delete(kind_of(definition), definition.name)
-        self.objects.put(definition)
-        self.steps.append(Store(definition, keys, replaces=before is not None, anew=anew))
-
-    def ensure_queue(self, name: str, *keys: Key, persistent: bool = False) -> bool:
-        """Make a queue of that name if none exists; whether there is one now."""
-        if name in self.objects.queues or name in self.objects.aliases:
-            return True
-        if not is_object_name(name):
-            return False
-        self.define(LocalQueue(name, def_persistent=persistent), *keys)
-        return True
-
-    def alter_qmgr(self, **changes: object) -> None:
-        """A step that gives the queue manager these attributes."""
-        self.define(replace(self.objects.qmgr, **changes))  # type: ignore[arg-type]
-
-    def _existing(self, definition: Definition) -> Definition | None:
-        kind, name = kind_of(definition), definition.name
-        if kind == "qmgr":
-            return self.objects.qmgr
-        if kind == "topic":
-            return self.objects.topics.get(name)
-        found: Definition | None = self.objects.of_kind(kind).get(name)
-        return found
+    def is_of(self, broker: str) -> bool:
+        """Whether it records a migration of *broker*; true if it names no broker."""
+        return self.broker in ("", broker, broker_as_name(broker))
 
 
-def same_registration(subscription: Subscription) -> tuple[object, ...]:
-    """What two subscriptions without names have in common if they are one registration, made twice."""
-    return (
-        subscription.traditional_identity,
-        subscription.topic_string,
-        subscription.selector,
-        subscription.user,
-        subscription.stream,
-        subscription.sub_point,
-    )
+def broker_as_name(broker: str) -> str:
+    """*broker* as a namelist can hold it: a name that no object can have becomes 40 hexadecimal digits."""
+    return broker if is_object_name(broker) else sha256(broker.encode()).hexdigest()[:40]
+
+
+def is_marker(definition: Definition) -> bool:
+    """Whether *definition* is one of these namelists."""
+    return isinstance(definition, Namelist) and definition.name.startswith(PREFIX)
+
+
+def marker_of(objects: Objects, tool: Tool) -> Marker | None:
+    """The record of *tool*, if there is one that can be read."""
+    return read_marker(objects.namelists.get(name_of(tool)), tool)
+
+
+def name_of(tool: Tool) -> str:
+    """The name of the namelist that records a migration by *tool*."""
+    return f"{PREFIX}{tool.upper()}"
+
+
+def read_marker(found: Namelist | None, tool: Tool) -> Marker | None:
+    """What the namelist says; None where there is none, or it cannot be read."""
+    if found is None or len(found.names) not in (3, 4):
+        return None
+    phase, at, fingerprint, *broker = found.names
+    try:
+        return Marker(tool, Phase(phase.lower()), at, fingerprint, *broker)
+    except ValueError:
+        return None
+
+
+def moment(now: datetime) -> str:
+    """*now* as an object name, to the microsecond: two runs of one second are two."""
+    return f"{now:%Y%m%dT%H%M%S%fZ}"

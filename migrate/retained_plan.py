@@ -22,9 +22,10 @@ from commands.headers.psc import split_psc
 from commands.headers.psc_commands import is_user_tag
 from commands.headers.registry import parse
 from commands.model import Publish, PubOpt
+from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyRetained
-from migrate.plan import Draft, KeepRetained
+from migrate.plan import KeepRetained
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import LARGEST_MQLONG, MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
 from rfh2.errors import CommandError, QPubSubError

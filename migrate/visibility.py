@@ -24,8 +24,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from migrate.draft import Draft
 from migrate.legacy_state import LegacySubscription
-from migrate.plan import AddSubscription, Collision, Draft, Visibility
+from migrate.plan import AddSubscription, Collision, Visibility
 from rfh2.errors import CommandError
 from streams.index import SubscriptionIndex
 from streams.patterns import parse_pattern

@@ -44,10 +44,9 @@ from commands.broker.channel_objects import (
 from commands.broker.objects import CLUSRCVR, CLUSSDR, Definition, Objects
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
+from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done, select
 from commands.mqsc.attributes import read_settings, unexpected_keyword
 from commands.mqsc.channel_attributes import CHLAUTH
-from commands.mqsc.display import select
 from commands.mqsc.families import CHANNEL, LISTENER, SERVER_CHANNEL, ObjectFamily
 from commands.mqsc.script import Command, MqscError, syntax_error
 from commands.mqsc.values import folded_user_notes, object_name, single, word_of

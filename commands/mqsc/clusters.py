@@ -21,10 +21,9 @@ from commands.broker.attribute_kinds import Name, Shown
 from commands.broker.objects import CLUSRCVR, CLUSSDR, ClusterChannel, Objects
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, DefinitionStored, displayed, done
+from commands.mqsc.answers import Answer, DefinitionStored, displayed, done, matches_name, select
 from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.channel_attributes import CHANNEL
-from commands.mqsc.display import matches_name, select
 from commands.mqsc.script import Command
 from commands.mqsc.values import read, single, word_of
 from commands.network.cluster_topics import RepositoryEntry

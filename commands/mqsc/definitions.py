@@ -25,10 +25,18 @@ from commands.broker.objects import (
 )
 from commands.mqsc import answers, attributes, channel_records, clusters
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
+from commands.mqsc.answers import (
+    Answer,
+    Change,
+    DefinitionDeleted,
+    DefinitionStored,
+    displayed,
+    done,
+    matches_name,
+    select,
+)
 from commands.mqsc.attributes import Settings, read_settings
 from commands.mqsc.authority_records import notes_after_deletion
-from commands.mqsc.display import matches_name, select
 from commands.mqsc.families import (
     AUTHINFO,
     LISTENER,

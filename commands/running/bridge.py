@@ -36,12 +36,13 @@ from commands.listener.server import Listener, listener_of, serve
 from commands.monitoring.opening import Monitoring
 from commands.monitoring.server import Health, Phase
 from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.backlog import LONGEST_PAUSE_S
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.observer import ProcessorTally
-from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor, ProcessorSettings
+from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import directory_of
 from commands.running.child_processes import Heartbeat, notify

@@ -38,8 +38,8 @@ from migrate.estate.overview import (
 from migrate.estate.pack import Applications, read_applications, write_pack
 from migrate.estate.records import DONE, FATES, WORK, BrokerState
 from migrate.estate.workers import ACTIONS, default_processes, results
-from migrate.log import one_line
 from rfh2.errors import MigrationError
+from rfh2.terminal_escape import one_line
 
 _LOCK: Final = "estate.lock"
 EXIT_CODES: Final = {

@@ -40,13 +40,13 @@ from migrate.estate.jobs import (
 from migrate.estate.records import BEGUN, DONE, FATES, SCRIPTS, STATE, TOPICS, BrokerState, Record, Survey
 from migrate.ledger import Sums
 from migrate.legacy_state import LegacyState, Product
-from migrate.live.administrator import EmbeddedAdministrator
 from migrate.live.differences import compare
+from migrate.live.opening import EmbeddedAdministrator
 from migrate.live.snapshot import read_live
 from migrate.log import applying, changed_since, closing, reading
-from migrate.plan import MigrationPlan, Outcome, Phase, Tool, outcome_of
+from migrate.plan import MigrationPlan, Outcome, Phase, Tool, marker_of, outcome_of
 from migrate.plan_files import plan_files
-from migrate.planned_state import FILE_NAME, FILE_NAME as PLANNED, by_kind, marker_of, planned_lines, read_planned
+from migrate.planned_state import FILE_NAME, FILE_NAME as PLANNED, by_kind, planned_lines, read_planned
 from migrate.readers import read_sources, state_json
 from migrate.readers.sources import files_of
 from migrate.report import encoded, facts, report_contents

@@ -43,8 +43,8 @@ from migrate.estate.records import (
 from migrate.legacy_state import LegacyState
 from migrate.live.checkpoints import checkpoints
 from migrate.live.journal import JOURNAL, entries_in, still_there
-from migrate.plan import MigrationPlan, Outcome, Phase, PlanOptions, Tool
-from migrate.planned_state import FILE_NAME, Marker, name_of, read_heading, read_marker
+from migrate.plan import Marker, MigrationPlan, Outcome, Phase, PlanOptions, Tool, name_of, read_marker
+from migrate.planned_state import FILE_NAME, read_heading
 from migrate.readers import files_of, state_json
 from migrate.target import Target, existing_target
 from rfh2.captured import iso

@@ -27,8 +27,7 @@ from migrate.contents import SUMS, Content, disk, write_synced
 from migrate.ledger import Sums
 from migrate.legacy_state import Frozen
 from migrate.live.journal import JOURNAL
-from migrate.plan import Outcome, Phase, Tool
-from migrate.planned_state import Marker
+from migrate.plan import Marker, Outcome, Phase, Tool
 from rfh2.errors import MigrationError
 
 WORK: Final = "migration"

@@ -25,7 +25,7 @@ from commands.mqsc.export import in_script
 from commands.mqsc.script import Command, Keyword, NoMqscFormError, Statement, keyword, quoted
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, authorities, is_alike, names, record_key, text
-from migrate.planned_state import PREFIX as MARKER
+from migrate.plan import PREFIX as MARKER
 
 QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")
 """MQSC's words for queues that a plan makes."""

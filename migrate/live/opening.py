@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE
@@ -22,17 +23,21 @@ from commands.config.settings import Config, ConfigError, QueuesConfig
 from commands.config.urls import Address, parse_mq_address
 from commands.links.ibmmq.channel import connection_to
 from commands.links.ibmmq.manager import MqMessages
+from commands.mqsc.answers import Answer
 from commands.mqsc.pcf.client import Replies, replies, request
 from commands.mqsc.script import Command, Statement
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.users import current_user, groups_of
 from migrate.live.administrator import (
     AdministrationError,
     Administrator,
-    EmbeddedAdministrator,
     Outcome,
     Row,
     display_command,
     judged,
+    outcome_of,
+    rows_of,
     whole,
 )
 from migrate.live.loading import Messages
@@ -245,3 +250,33 @@ def _failure(command: Command, reason: int, parameter: int) -> Outcome:
     more = ", ".join(each for each in about if each)
     text = f"{command.verb} {command.target}{named}: reason {reason}" + (f" ({more})" if more else "")
     return Outcome(False, str(reason), text)
+
+
+class EmbeddedAdministrator:
+    """Runs MQSC on the database of an embedded queue manager; a running processor goes on beside it."""
+
+    def __init__(self, store: QueueManagerStore) -> None:
+        self._store = store
+        self._runner = StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
+
+    @property
+    def qmgr(self) -> str:
+        return self._store.name
+
+    @property
+    def where(self) -> str:
+        return f"the embedded queue manager {self.qmgr}"
+
+    def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
+        statement = Statement(1, 1, (), f"DISPLAY {target}", display_command(target, name, scope))
+        return rows_of(self._answer(statement), self.where)
+
+    def run(self, statement: Statement) -> Outcome:
+        return outcome_of(self._answer(statement))
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _answer(self, statement: Statement) -> Answer:
+        ((_, answer),) = self._runner.run([statement])
+        return answer

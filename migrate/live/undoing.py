@@ -29,7 +29,8 @@ from migrate.live.differences import Difference, How, compare_subscriptions
 from migrate.live.journal import Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS
 from migrate.live.snapshot import EVERYTHING, LiveState, at_places, is_alike, names, read_live, record_key, text
-from migrate.planned_state import PREFIX as MARKER, Kind, PlannedHeading, PlannedObject, defaults_of
+from migrate.plan import PREFIX as MARKER
+from migrate.planned_state import Kind, PlannedHeading, PlannedObject, defaults_of
 from rfh2.errors import MigrationError
 
 _ALTERED: Final = "ALTDATE"

@@ -16,9 +16,8 @@ from migrate.contents import content_bytes
 from migrate.embedded import applied
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState, Product
-from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool
 from migrate.plan_files import plan_files
-from migrate.planned_state import Marker
 from migrate.readers import read_sources
 from migrate.report import encoded, report_contents
 from migrate.target import Target

@@ -18,9 +18,8 @@ from migrate.cli.cutover import broker_of
 from migrate.embedded import applied
 from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
-from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool
 from migrate.plan_files import plan_files
-from migrate.planned_state import Marker
 from migrate.report.facts import facts
 from migrate.report.html import page
 from migrate.report.outputs import text

@@ -23,7 +23,9 @@ from commands.config.settings import ChannelRule, ConfigError, ConnAuth, Listene
 from commands.listener.places import place_of
 from commands.listener.security import Credentials, Identity, Security, tls_refusal
 from commands.listener.server import ListenerThread, listener_of
-from commands.mqsc import Administration, execute, parse
+from commands.mqsc.administration import Administration
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
