@@ -20,8 +20,8 @@ from commands.broker.exit_values import PublishExit
 from commands.broker.forward import Forwarder, MadePuts, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
-from commands.broker.outcome import Arrival, Copies, Exited, Outcome, copies
-from commands.broker.puts import DeadLetters, Outgoing, PutKind, is_wanted
+from commands.broker.outcome import Arrival, Outcome, copies
+from commands.broker.puts import Copies, DeadLetters, Exited, Outgoing, PutKind, is_wanted
 from commands.broker.reading import Reading, as_kept, decoded
 from commands.broker.respond import is_due, response
 from commands.broker.times import EPOCH

@@ -29,8 +29,7 @@ from commands.broker.exit_values import (
     SubscriptionContext,
 )
 from commands.broker.objects import is_object_name
-from commands.broker.outcome import Copies, Exited, ExitFate
-from commands.broker.puts import DeadLetters, Outgoing, is_wanted
+from commands.broker.puts import Copies, DeadLetters, Exited, ExitFate, Outgoing, is_wanted
 from commands.broker.subscription_attributes import PSPROP, subscription_options
 from commands.headers.publication import USER
 from rfh2.ccsid import name_value_codec

@@ -12,41 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from commands.broker.context import Semantics
-from commands.broker.puts import Outgoing
+from commands.broker.puts import Copies, Exited, Outgoing
 from commands.broker.trace import Trace
 from commands.headers.response import Completion
 from commands.model import Command
 from streams.operations import Delivery, Effect, Operation
 from streams.subscriptions import Subscription
-
-
-class ExitFate(StrEnum):
-    """What became of a message that did not go to the queue of its subscriber."""
-
-    DISCARDED = "discarded"
-    DEAD_LETTER = "dead-letter"
-    DIVERTED = "diverted"
-
-
-@dataclass(frozen=True, slots=True)
-class Exited:
-    """A message that the exit suppressed, or sent elsewhere.
-
-    copies: the deliveries that it was for. feedback: why it was suppressed, else 0. qmgr, queue: where it was sent.
-    """
-
-    copies: Copies
-    fate: ExitFate
-    feedback: int
-    qmgr: str
-    queue: str
-
-
-Copies = tuple[Delivery, ...]
-"""The deliveries that one put combines; the first decides the descriptor."""
 
 _Key = tuple[int, bool, tuple[str, str, bytes]]
 

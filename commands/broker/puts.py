@@ -20,6 +20,7 @@ from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode
 from rfh2.mqmd import Mqmd
+from streams.operations import Delivery
 
 
 class PutKind(StrEnum):
@@ -185,3 +186,29 @@ def _ccsid_of_header(mqmd: Mqmd) -> int:
     if not utf16 and is_ebcdic(ccsid) is not ascii_fields:
         return ccsid
     return 819 if ascii_fields else 500
+
+
+Copies = tuple[Delivery, ...]
+"""The deliveries that one put combines; the first decides the descriptor."""
+
+
+class ExitFate(StrEnum):
+    """What became of a message that did not go to the queue of its subscriber."""
+
+    DISCARDED = "discarded"
+    DEAD_LETTER = "dead-letter"
+    DIVERTED = "diverted"
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """A message that the exit suppressed, or sent elsewhere.
+
+    copies: the deliveries that it was for. feedback: why it was suppressed, else 0. qmgr, queue: where it was sent.
+    """
+
+    copies: Copies
+    fate: ExitFate
+    feedback: int
+    qmgr: str
+    queue: str

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from commands.headers.mqrfh import publisher_of
 from commands.headers.publication import (
     BY_PCF,
     BY_TAG,
@@ -29,7 +28,7 @@ from commands.headers.publication import (
     pairs_of_folders,
 )
 from commands.headers.response import Reply, Tags
-from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
+from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of, publisher_of
 from commands.model import Command, Publish, PubOpt
 from rfh2.ccsid import UTF8_CCSID, ByteOrder, byte_order, text_codec
 from rfh2.constants import (

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.objects import Objects
-from commands.broker.outcome import Exited, ExitFate
+from commands.broker.puts import Exited, ExitFate
 from commands.explain.why.verdict import Reason
 from rfh2.captured import iso
 from rfh2.constants import feedback_text

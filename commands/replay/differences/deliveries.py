@@ -25,7 +25,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from commands.broker.forward import delivered_topic
-from commands.broker.outcome import Arrival, Copies, Outcome
+from commands.broker.outcome import Arrival, Outcome
+from commands.broker.puts import Copies
 from commands.explain.reading import command_of, readable_command
 from commands.headers.response import Completion
 from commands.model import Publish

@@ -17,7 +17,8 @@ from commands.broker.exit_values import (
     PublishExitError,
     SubscriptionContext,
 )
-from commands.broker.outcome import Arrival, ExitFate
+from commands.broker.outcome import Arrival
+from commands.broker.puts import ExitFate
 from commands.mqsc.broker import Broker
 from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR, MQRO_DISCARD_MSG
 from rfh2.dlh import Dlh
