@@ -35,7 +35,8 @@ from migrate.estate.overview import (
     of_result,
     overview,
 )
-from migrate.estate.pack import Applications, read_applications, write_pack
+from migrate.estate.pack.collecting import Applications, read_applications
+from migrate.estate.pack.files import write_pack
 from migrate.estate.records import DONE, FATES, WORK, BrokerState
 from migrate.estate.workers import ACTIONS, default_processes, results
 from rfh2.errors import MigrationError

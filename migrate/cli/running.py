@@ -32,7 +32,8 @@ from migrate.ledger import Severity
 from migrate.log import LogWriter
 from migrate.plan import MigrationPlan, Phase, Tool, outcome_of
 from migrate.plan_files import plan_files
-from migrate.report import encoded, facts, outline, report_contents
+from migrate.report.facts import facts
+from migrate.report.outputs import encoded, outline, report_contents
 from migrate.target import Target
 from rfh2.errors import MigrationError, QPubSubError, system_words
 from rfh2.terminal_escape import one_line, printable

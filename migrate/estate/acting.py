@@ -47,10 +47,10 @@ from migrate.log import applying, changed_since, closing, reading
 from migrate.plan import MigrationPlan, Outcome, Phase, Tool, marker_of, outcome_of
 from migrate.plan_files import plan_files
 from migrate.planned_state import FILE_NAME, FILE_NAME as PLANNED, by_kind, planned_lines, read_planned
-from migrate.readers import read_sources, state_json
-from migrate.readers.sources import files_of
-from migrate.report import encoded, facts, report_contents
-from migrate.report.outputs import json_lines
+from migrate.readers import state_json
+from migrate.readers.sources import files_of, read_sources
+from migrate.report.facts import facts
+from migrate.report.outputs import encoded, json_lines, report_contents
 from migrate.target import Target, copied, same_state
 from rfh2.captured import iso
 from rfh2.errors import MigrationError

@@ -45,7 +45,8 @@ from migrate.live.checkpoints import checkpoints
 from migrate.live.journal import JOURNAL, entries_in, still_there
 from migrate.plan import Marker, MigrationPlan, Outcome, Phase, PlanOptions, Tool, name_of, read_marker
 from migrate.planned_state import FILE_NAME, read_heading
-from migrate.readers import files_of, state_json
+from migrate.readers import state_json
+from migrate.readers.sources import files_of
 from migrate.target import Target, existing_target
 from rfh2.captured import iso
 from rfh2.distribution import VERSION

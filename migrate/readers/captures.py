@@ -48,11 +48,11 @@ from migrate.legacy_state import (
     SubPoint,
     Unread,
 )
+from migrate.publications import Delivered, delivered_publication
 from migrate.readers import metatopics
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.no_state import Foreign, Left, RefusedCommands
 from migrate.readers.topic_lengths import LongTopics, Registrant
-from migrate.retained_plan import Delivered, delivered_publication
 from migrate.subscription_files import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord

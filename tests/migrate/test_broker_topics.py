@@ -12,7 +12,7 @@ from migrate.assemble import broker_topic, of_product, split_stream
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions
-from migrate.readers import read_sources
+from migrate.readers.sources import read_sources
 from migrate.target import Target
 from streams.topic_objects import DEFAULT_STREAM
 from tests.migrate.legacy_messages import NOW

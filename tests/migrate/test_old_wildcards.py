@@ -17,7 +17,8 @@ from migrate.cli.cutover import broker_of
 from migrate.embedded import applied
 from migrate.legacy_state import Item, LegacyState, LegacySubscription, Product, Source
 from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool
-from migrate.readers import captures, read_sources
+from migrate.readers import captures
+from migrate.readers.sources import read_sources
 from migrate.target import Target
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, write_captures

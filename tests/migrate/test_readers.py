@@ -25,9 +25,9 @@ from migrate.legacy_state import (
     StanzaAttribute,
     Unread,
 )
-from migrate.readers import amqspsd, authorities, metatopics, read_sources, reportproperties, wmb
+from migrate.readers import amqspsd, authorities, metatopics, reportproperties, wmb
 from migrate.readers.metatopics import Registration, subscription_of
-from migrate.readers.sources import is_qm_ini, read_qm_ini
+from migrate.readers.sources import is_qm_ini, read_qm_ini, read_sources
 from rfh2 import pcf_names as pcf
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
