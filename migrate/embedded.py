@@ -26,7 +26,6 @@ from typing import Any, Final
 
 from commands.broker.objects import Definition, Objects, definition_of, kind_of, state_of
 from commands.broker.state import subscription_state
-from commands.disk.errors import QueueError
 from commands.disk.files import directory_to_disk, make_directory, private, put_in_place, to_disk
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.copying import copy_of
@@ -46,7 +45,7 @@ from migrate.plan import (
     moment,
 )
 from migrate.target import Target, copied
-from rfh2.errors import MigrationError, StoreError, system_words
+from rfh2.errors import MigrationError, QueueError, StoreError, system_words
 from rfh2.message import encode
 from streams.operations import (
     Effect,

@@ -24,7 +24,7 @@ from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.reading import definitions_in
 from rfh2.errors import MigrationError
 from rfh2.message import encode
-from streams.operations import RetainedPublication
+from streams.operations import Effect, RetainedPublication, RetainedStored, SubscriptionAdded
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 
@@ -55,6 +55,12 @@ class Target:
         """An embedded queue manager's state."""
         objects, subscriptions, retained = state
         return cls(objects, tuple(subscriptions), {r.topic_string: r for r in retained}, version)
+
+    @property
+    def effects(self) -> list[Effect]:
+        """What gives a queue manager with the same definitions its subscriptions and retained publications."""
+        kept = [RetainedStored(each) for each in self.retained.values()]
+        return [*(SubscriptionAdded(each) for each in self.subscriptions), *kept]
 
     @property
     def definitions(self) -> dict[tuple[str, str], Definition]:

@@ -79,3 +79,22 @@ def system_words(error: BaseException) -> str:
     """What the operating system says is wrong, as the end of a sentence; Python puts an address before or after it."""
     words = (getattr(error, "strerror", None) or str(error)).rpartition("): ")[2].partition(" (while attempting")[0]
     return words[:1].lower() + words[1:]
+
+
+class QueueError(StoreError):
+    """A queue refuses a put, a get or a change. reason: the MQRC_* that MQ would give. why: one clause, for people.
+
+    In the text of the error, the name of the queue stands for "it" at the beginning of *why*.
+    """
+
+    def __init__(self, reason: int, queue: str, why: str) -> None:
+        super().__init__(reason, queue, why)
+        self.reason, self.queue, self.why = reason, queue, why
+
+    def __str__(self) -> str:
+        of_it = self.why.removeprefix("it ")
+        return f"queue {self.queue}{' ' if of_it != self.why else ': '}{of_it} (reason {self.reason})"
+
+
+class MessageRefusedError(QueueError):
+    """This one message cannot be put; another one could (2030, and faults of its MQMD)."""

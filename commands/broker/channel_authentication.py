@@ -30,10 +30,10 @@ from commands.broker.channel_objects import (
     ServerChannel,
 )
 from commands.broker.objects import Objects
-from commands.config.urls import is_loopback
 
 _MAPPING: Final = (SSLPEERMAP, USERMAP, ADDRESSMAP)
 _ANY_CHANNEL: Final = "SYSTEM.DEF.SVRCONN"
+_LOOPBACK: Final = ("127.0.0.0/8", "::1")
 _RANGE: Final = re.compile(r"([0-9A-Fa-f]+)-([0-9A-Fa-f]+)")
 # As in IBM's rules for SSLPEER; these are the short names that OpenSSL gives in full.
 _DN_NAMES: Final = {
@@ -92,7 +92,7 @@ class ChannelRules:
     def channel(self, name: str, address: str) -> ServerChannel | None:
         """The channel that a client of *address* names; None where there is none for it."""
         found = self.channels.get(name) or self.channels.get("*")
-        if found is None and self.accepts_any and is_loopback(address):
+        if found is None and self.accepts_any and any(fits(address, each) for each in _LOOPBACK):
             return self.channels[_ANY_CHANNEL]
         return found
 

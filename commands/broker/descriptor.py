@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from commands.disk.errors import MessageRefusedError
 from rfh2 import mqi_constants as m
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, MQCCSI_OF_THE_QMGR, is_kept_body, order_of, qmgr_ccsid
@@ -33,6 +32,7 @@ from rfh2.constants import (
     MQPER_PERSISTENT,
     MQPRI_PRIORITY_AS_Q_DEF,
 )
+from rfh2.errors import MessageRefusedError
 from rfh2.layouts import MQMD1, MQMD2
 from rfh2.mqmd import Mqmd
 

@@ -34,9 +34,8 @@ from commands.broker.subscription_attributes import PSPROP, subscription_options
 from commands.headers.publication import USER
 from rfh2.ccsid import name_value_codec
 from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR
+from rfh2.elements import as_json, folder_text
 from rfh2.errors import CommandError, DecodeError, EncodeError
-from rfh2.explain.describe import as_json
-from rfh2.explain.elements import folder_text
 from rfh2.folders import Folder
 from rfh2.message import Message, decode, encode
 from rfh2.mqi_constants import MQFB_STOPPED_BY_PUBSUB_EXIT

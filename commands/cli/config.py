@@ -13,16 +13,12 @@ import click
 from commands.config.config_file import config_of, exposed_secrets
 from commands.config.settings import Config, ConfigError
 from commands.console.access import console_options
-from commands.links.opening import Places
-from commands.listener.server import listener_of
-from commands.monitoring.opening import Monitoring
 from commands.options.queue_manager import default_home
 from commands.options.verb import FILE_THAT_IS, verb_group
-from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import is_there
+from commands.running.bridge import openings
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
-from commands.terminal.users import groups_of
 from rfh2.errors import StoreError
 
 _ERROR, _WARNING = "error", "warning"
@@ -95,11 +91,7 @@ def _attempts(config: Config) -> Iterator[tuple[str, Callable[[], object]]]:
     home, qmgr = config.home or default_home(), config.run.qmgr or _UNNAMED
     for name, secret in (("queues", config.queues), ("topics", config.topics), ("admin", config.admin)):
         yield f"{name}.password", secret.password
-    for name, alone in (("queues", Config(queues=config.queues)), ("topics", Config(topics=config.topics))):
-        yield f"{name}.url", partial(Places.of, home, qmgr, alone, None, None)
-    yield "", partial(listener_of, config.listener, None, home, qmgr, Durability.FULL, groups_of)
-    for alone in (Config(metrics=config.metrics), Config(tracing=config.tracing)):
-        yield "", partial(Monitoring.of, alone, None, None)
+    yield from openings(home, qmgr, config)
     if config.run.console is not None:
         yield "", partial(console_options, config.console, config.run.console, "[run] console")
 

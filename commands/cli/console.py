@@ -14,8 +14,8 @@ from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
 from commands.console.access import ConsoleOptions, console_options
 from commands.console.source import Source, store_of_pages
+from commands.disk.errors import ListenError
 from commands.disk.open_files import raise_limit
-from commands.listener.places import ListenError
 from commands.options.captures import format_option
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
 from commands.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option, timeline

@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
+from commands.config.access import changed_users, password_hash, valid_user
 from commands.disk.files import to_disk
-from commands.listener.passwords import changed_users, password_hash, valid_user
 from commands.options.verb import FILE, json_option, verb
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile

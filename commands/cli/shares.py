@@ -17,7 +17,6 @@ import click
 from commands.broker.objects import QueueManager
 from commands.broker.reading import natural_queue
 from commands.config.home import Home, PostgresqlHome
-from commands.disk.errors import MessageRefusedError
 from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, say_created, user_of
 from commands.options.verb import FILE, verb_group
@@ -31,7 +30,7 @@ from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.errors import QPubSubError
+from rfh2.errors import MessageRefusedError, QPubSubError
 
 _APPLICATION: Final = "qpubsub shares"
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from rfh2.ccsid import UTF8_CCSID, text_codec
 from rfh2.constants import MQFMT_RF_HEADER_2, MQFMT_STRING
+from rfh2.elements import folder_text
 from rfh2.errors import DecodeError
-from rfh2.explain.elements import folder_text
 from rfh2.folders import Folder
 from rfh2.message import Message as DecodedMessage, decode
 from rfh2.mqmd import Mqmd

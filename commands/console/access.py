@@ -21,10 +21,9 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from commands.config.access import IsRight, in_users_file, tls_context
 from commands.config.settings import ConfigError, ConsoleConfig
 from commands.config.urls import is_loopback, parse_listen
-from commands.listener.passwords import IsRight, in_users_file
-from commands.listener.security import tls_context
 from rfh2.distribution import how_to_install
 
 # What the console may do and for whom: from the options and the table [console] of the configuration.

@@ -36,7 +36,6 @@ from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper
 from commands.console.rest_messages import Choice, UnsupportedMessageError
 from commands.console.rest_objects import QMGR, QUEUE, Asked, Resource
 from commands.console.source import Source, State
-from commands.disk.errors import QueueError
 from commands.mqsc.answers import Answer
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import about_command
@@ -48,7 +47,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.running.mqsc_scripts import runner_of
 from commands.terminal.users import current_user
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME, reason_name
-from rfh2.errors import CommandError, QPubSubError
+from rfh2.errors import CommandError, QPubSubError, QueueError
 from rfh2.mqi_constants import MQCC_FAILED
 
 PREFIX: Final = "/ibmmq/rest/"

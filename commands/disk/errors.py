@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.errors import QPubSubError, StoreError
+from rfh2.errors import QPubSubError, QueueError, StoreError
 from rfh2.mqi_constants import MQRC_Q_DELETED
 
 # The errors of reading a row with any contents; pydantic's ValidationError is a ValueError.
@@ -24,31 +24,12 @@ DAMAGED: Final = (
 )
 
 
-class QueueError(StoreError):
-    """A queue refuses a put, a get or a change. reason: the MQRC_* that MQ would give. why: one clause, for people.
-
-    In the text of the error, the name of the queue stands for "it" at the beginning of *why*.
-    """
-
-    def __init__(self, reason: int, queue: str, why: str) -> None:
-        super().__init__(reason, queue, why)
-        self.reason, self.queue, self.why = reason, queue, why
-
-    def __str__(self) -> str:
-        of_it = self.why.removeprefix("it ")
-        return f"queue {self.queue}{' ' if of_it != self.why else ': '}{of_it} (reason {self.reason})"
-
-
 class UnknownQueueError(QueueError):
     """There is no queue of this name, and none is to be made (2085)."""
 
     def __init__(self, queue: str, why: str = "there is no such queue") -> None:
         super().__init__(MQRC_UNKNOWN_OBJECT_NAME, queue, why)
         self.args = (queue, why)
-
-
-class MessageRefusedError(QueueError):
-    """This one message cannot be put; another one could (2030, and faults of its MQMD)."""
 
 
 class UndeliverableError(StoreError):
@@ -189,3 +170,14 @@ def readable(path: str, what: str) -> Iterator[None]:
         raise
     except UNREADABLE as error:
         raise StoreDamagedError.unreadable(path, what) from error
+
+
+class ListenError(StoreError):
+    """A server cannot be started. why: one clause. option: that says where it listens."""
+
+    def __init__(self, where: str, why: str, option: str = "--listen") -> None:
+        super().__init__(where, why, option)
+        self.where, self.why, self.option = where, why, option
+
+    def __str__(self) -> str:
+        return f"cannot listen on {self.where}: {self.why}; choose another with {self.option or '--listen'} HOST:PORT"

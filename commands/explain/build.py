@@ -14,8 +14,8 @@ from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder, text_codec
 from rfh2.chain import Header
 from rfh2.constants import MQFMT_STRING
+from rfh2.elements import folder_text
 from rfh2.errors import EncodeError
-from rfh2.explain.elements import folder_text
 from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd

@@ -11,8 +11,8 @@ from commands.headers.psc_commands import ALL_TAGS as BY_PSC
 from commands.headers.publication import BY_MQPS, BY_PCF
 from commands.headers.registry import header_format_of
 from rfh2.ccsid import UTF8_CCSID
+from rfh2.elements import elements
 from rfh2.errors import DecodeError
-from rfh2.explain.elements import elements
 from rfh2.folders import Folder, write
 from rfh2.layouts import MQCFH
 from rfh2.message import Message

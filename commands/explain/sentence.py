@@ -18,8 +18,8 @@ from commands.model import (
 )
 from rfh2.constants import feedback_text, reason_text
 from rfh2.dlh import Dlh
+from rfh2.elements import elements
 from rfh2.errors import DecodeError
-from rfh2.explain.elements import elements
 from rfh2.explain.form import Json
 from rfh2.explain.reading import PartialMessage
 from rfh2.jms_entry import JmsEntry, decode_entry, is_entry

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
 from commands.listener.request import (
     ObjectDescriptor,
@@ -26,7 +25,7 @@ from commands.qmgr.mqi.handles import Defaults
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS
 from rfh2.channel.segments import SegmentType, Structure
-from rfh2.errors import DecodeError, StoreError
+from rfh2.errors import DecodeError, QueueError, StoreError
 from rfh2.mqi_constants import (
     MQCC_FAILED,
     MQCC_OK,

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 
 from commands.broker.channel_authentication import ChannelRules
 from commands.broker.objects import DELAY_QUEUE
-from commands.disk.errors import QueueError
 from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
 from commands.listener.request import Held, Instances, Memory, ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
@@ -32,7 +31,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
-from rfh2.errors import QPubSubError, StoreError
+from rfh2.errors import QPubSubError, QueueError, StoreError
 from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQGMO_ANY_BROWSE,

@@ -13,7 +13,6 @@ from commands.broker.objects import Objects
 from commands.config.urls import is_loopback
 from commands.disk.open_files import Acceptor
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2.errors import StoreError
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ALL: Final = ("", "*")
@@ -99,14 +98,3 @@ class Places:
         """Take no more connections."""
         for _, acceptor, _ in self._open.values():
             acceptor.close()
-
-
-class ListenError(StoreError):
-    """A server cannot be started. why: one clause. option: that says where it listens."""
-
-    def __init__(self, where: str, why: str, option: str = "--listen") -> None:
-        super().__init__(where, why, option)
-        self.where, self.why, self.option = where, why, option
-
-    def __str__(self) -> str:
-        return f"cannot listen on {self.where}: {self.why}; choose another with {self.option or '--listen'} HOST:PORT"

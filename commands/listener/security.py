@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -45,8 +44,8 @@ from commands.broker.channel_objects import (
     ServerChannel,
 )
 from commands.broker.objects import Objects
-from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerTls
-from commands.listener.passwords import IsRight
+from commands.config.access import IsRight
+from commands.config.settings import ChannelRule, ConnAuth
 from commands.qmgr.event_numbers import ADDRESS_BLOCKED, LOGIN_REFUSED, NO_PASSWORD, USER_BLOCKED, WRONG_PASSWORD
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 
@@ -304,17 +303,3 @@ def _is_cipher(wanted: str, cipher: tuple[str, str]) -> bool:
 def _plain(cipher: str) -> str:
     """A cipher's name as IBM MQ and OpenSSL both have it once their marks are left out."""
     return re.sub(r"^TLSRSAWITH|^TLS(?=ECDHE)|WITH|[_-]", "", re.sub(r"[_-]", "", cipher.upper()))
-
-
-def tls_context(files: ListenerTls, table: str) -> ssl.SSLContext:
-    """What a server with these files needs. table: of the configuration, for errors. Raises ConfigError."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(files.cert_file, files.key_file)
-        if files.ca_file is not None:
-            context.load_verify_locations(files.ca_file)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except OSError as error:
-        raise ConfigError(table, f"the certificate or key cannot be used: {error}") from error
-    return context

@@ -20,17 +20,18 @@ from typing import Final
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.connections import ListeningPlace
 from commands.broker.objects import Objects
+from commands.config.access import IsRight, by_pam, in_users_file, tls_context
 from commands.config.home import Home
 from commands.config.settings import ChannelRule, ConfigError, ListenerConfig
 from commands.config.urls import is_loopback, parse_listen
+from commands.disk.errors import ListenError
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
 from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
-from commands.listener.passwords import IsRight, by_pam, in_users_file
-from commands.listener.places import ListenError, Places, forget_stops, place_of
+from commands.listener.places import Places, forget_stops, place_of
 from commands.listener.presence import Presence
 from commands.listener.request import Connections, Memory
-from commands.listener.security import Security, requires_passwords, tls_context
+from commands.listener.security import Security, requires_passwords
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import Wire, status
 from commands.listener.worker import Worker

@@ -20,7 +20,6 @@ from typing import Final
 
 from commands.broker.channel_authentication import distinguished_name
 from commands.broker.channel_objects import SVRCONN, ServerChannel
-from commands.disk.errors import QueueError
 from commands.listener import calls, spi, streaming, xa
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
@@ -59,7 +58,7 @@ from rfh2.channel.segments import (
     split,
     turned,
 )
-from rfh2.errors import DecodeError, QPubSubError
+from rfh2.errors import DecodeError, QPubSubError, QueueError
 from rfh2.mqi_constants import MQCC_FAILED
 
 _log: Final = logging.getLogger("qpubsub.listener")

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
-from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
 from commands.listener.gate import Gate, Signal, give, new_signal
 from commands.listener.request import Request
@@ -46,7 +45,7 @@ from rfh2.channel.segments import (
     Structure,
     padded,
 )
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, QueueError
 from rfh2.mqi_constants import MQGMO_WAIT, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_QUIESCING, MQWI_UNLIMITED
 
 # What IBM's Java client asks for is 102,400.

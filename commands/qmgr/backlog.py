@@ -19,7 +19,7 @@ from typing import Final
 
 from commands.broker.objects import QueueManager
 from commands.broker.puts import DeadLetters
-from commands.disk.errors import GONE, QueueError
+from commands.disk.errors import GONE
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.port import (
     KeepsUndelivered,
@@ -27,6 +27,7 @@ from commands.qmgr.store.port import (
     Undelivered,
     UnitOfWork,
 )
+from rfh2.errors import QueueError
 from rfh2.mqmd import Mqmd
 
 _log = logging.getLogger("qpubsub.processor")

@@ -16,7 +16,6 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.puts import DeadLetters, Outgoing, PutKind, is_wanted
-from commands.disk.errors import QueueError
 from commands.qmgr.store.messages import BODY, MD, QUEUE, USER
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
@@ -33,7 +32,7 @@ from rfh2.constants import (
     MQRO_PASS_DISCARD_AND_EXPIRY,
     MQRO_PASS_MSG_ID,
 )
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, QueueError
 from rfh2.layouts import MQXQH, characters
 from rfh2.mde import extended
 from rfh2.mqmd import Mqmd, name_of

@@ -26,7 +26,7 @@ from typing import Any, Final, Self
 
 from commands.config.config_file import exposed_secrets
 from commands.config.home import Home, PostgresqlHome
-from commands.config.settings import ConfigError
+from commands.config.settings import Config, ConfigError
 from commands.disk import files
 from commands.disk.errors import ServerAwayError, SupersededError
 from commands.disk.lock import require_locks
@@ -407,6 +407,18 @@ def _waiting(console: Console, qmgr: str, waiting: Waiting, active: Callable[[],
         console.say(f"queue manager {qmgr}: running as standby; {active()}")
         notify(f"READY=1\nSTATUS=queue manager {qmgr}: standby")
         yield
+
+
+def openings(home: Home, qmgr: str, config: Config) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What a bridge makes of *config* before it connects to anything, part by part, with the key that each is about.
+
+    The key is "" where the error names it. Each raises ConfigError.
+    """
+    for name, alone in (("queues", Config(queues=config.queues)), ("topics", Config(topics=config.topics))):
+        yield f"{name}.url", partial(Places.of, home, qmgr, alone, None, None)
+    yield "", partial(listener_of, config.listener, None, home, qmgr, Durability.FULL)
+    for alone in (Config(metrics=config.metrics), Config(tracing=config.tracing)):
+        yield "", partial(Monitoring.of, alone, None, None)
 
 
 def listener_beside(make: Callable[[], Listener]) -> Beside:

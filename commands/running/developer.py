@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import QueueManager
+from commands.config.access import password_hash
 from commands.config.home import Home, PostgresqlHome
 from commands.config.settings import Config, ConfigError
 from commands.disk.errors import QueueManagerNotFoundError
 from commands.disk.files import private
 from commands.disk.lock import HolderLock, require_locks
-from commands.listener.passwords import password_hash
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.running.mqsc_scripts import ScriptDirectory, apply_script
 from commands.running.run_settings import RunSettings

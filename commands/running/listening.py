@@ -20,8 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from typing import Final
 
-from commands.disk.errors import ServerAwayError
-from commands.listener.places import ListenError
+from commands.disk.errors import ListenError, ServerAwayError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from rfh2.errors import QPubSubError, system_words
 

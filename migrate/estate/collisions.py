@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from commands.broker.objects import ADMIN_STREAM, DEFAULT_STREAM
 from migrate.estate.records import Survey
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState, Relation, Source
 from migrate.report.runbooks import check_topology, topology_of
-from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM
 
 _SHOWN: Final = 5
 _BORN_WITH: Final = (DEFAULT_STREAM, ADMIN_STREAM)

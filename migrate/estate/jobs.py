@@ -51,7 +51,6 @@ from migrate.target import Target, existing_target
 from rfh2.captured import iso
 from rfh2.distribution import VERSION
 from rfh2.errors import MigrationError, StoreError, system_words
-from streams.operations import RetainedStored, SubscriptionAdded
 
 
 def reached(record: Record, scripts: Path) -> Record:
@@ -287,8 +286,7 @@ def _fill(home: Home, job: BrokerJob, target: Target) -> None:
     with made as store, store.unit_of_work() as unit:
         for definition in definitions_in(target.objects):
             unit.save_definition(definition)
-        unit.save_effects([SubscriptionAdded(each) for each in target.subscriptions])
-        unit.save_effects([RetainedStored(each) for each in target.retained.values()])
+        unit.save_effects(target.effects)
 
 
 def create(job: BrokerJob, home: Home) -> None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
 
 from commands.config.config_file import read_config
@@ -40,7 +39,6 @@ from migrate.log import changed_since
 from migrate.planned_state import FILE_NAME, PlannedHeading, PlannedObject, by_kind, read_heading, read_planned
 from migrate.readers import state_json
 from rfh2.captured import iso
-from rfh2.captures import write_captures
 from rfh2.errors import MigrationError
 
 _WORK = "extract.work"
@@ -91,9 +89,7 @@ def _asked(job: BrokerJob, live: LiveQueueManager) -> tuple[str, ...]:
         lambda: datetime.now(UTC),
         lambda _what: None,
     )
-    answers = BytesIO()
-    write_captures(asking.ask(()), answers, "jsonl")
-    job.files.write_extracted(ANSWERS, answers.getvalue())
+    job.files.write_extracted(ANSWERS, asking.lines())
     asking.forget()
     return ()
 

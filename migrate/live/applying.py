@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.disk.errors import QueueError
 from commands.mqsc.script import Statement, parse
 from commands.terminal.counted import counted
 from migrate.live.administrator import AdministrationError, Administrator, statement_of
@@ -32,7 +31,7 @@ from migrate.live.loading import DELETE_PROGRESS, PROGRESS_QUEUE, Messages, load
 from migrate.live.snapshot import LiveState, at_places, qmgr_row, read_live, text
 from migrate.planned_state import PlannedHeading, PlannedObject
 from rfh2.captured import CapturedMessage
-from rfh2.errors import MigrationError, StoreError
+from rfh2.errors import MigrationError, QueueError, StoreError
 
 _SHORTEST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0

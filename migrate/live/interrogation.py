@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from migrate.legacy_state import Source, Stream
 from migrate.live.loading import Messages, answers_until_response
 from migrate.readers import metatopics
 from rfh2.captured import CapturedMessage
+from rfh2.captures import write_captures
 from rfh2.constants import MQRCCF_NO_RETAINED_MSG, MQRCCF_NOT_REGISTERED
 from rfh2.errors import MigrationError, QPubSubError
 from streams.topic_objects import DEFAULT_STREAM
@@ -66,6 +68,12 @@ class Interrogation:
         if refused:
             raise MigrationError(f"{'; '.join(refused)}. Run the same command again: it asks only this once more")
         return [answer.model_copy(update={"seq": number}) for number, answer in enumerate(answers, 1)]
+
+    def lines(self) -> bytes:
+        """What ``ask`` returns for all streams, as JSON Lines. Raises MigrationError."""
+        answers = BytesIO()
+        write_captures(self.ask(()), answers, "jsonl")
+        return answers.getvalue()
 
     def forget(self) -> None:
         """The answers are in the result: discard the directory."""

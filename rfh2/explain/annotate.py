@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import reason_text
+from rfh2.elements import elements
 from rfh2.errors import DecodeError
 from rfh2.explain.describe import body_pcf, describe_parameter, embedded_pcf
-from rfh2.explain.elements import elements
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
 from rfh2.explain.meanings import (
     FORMATS,

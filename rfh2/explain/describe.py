@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rfh2.elements import as_json, number
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, read_fields
-from rfh2.explain.form import FieldValue, Json, Problem, number
+from rfh2.explain.form import FieldValue, Json, Problem
 from rfh2.explain.reading import Located, PartialMessage, Salvage, Salvaged, salvage, whole_fields
-from rfh2.folders import Folder, Value
+from rfh2.folders import Folder
 from rfh2.message import body_text
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import FORMATS, Eph, Pcf, decode_pcf
@@ -182,21 +183,6 @@ def folder_form(folder: Folder) -> Json:
     if raw is None:
         form["hex"] = folder.data.hex()
     return form
-
-
-def as_json(value: Value) -> Any:
-    """A folder's value as JSON has it: bytes as hex, great numbers as strings."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return number(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        return {tag: as_json(item) for tag, item in value.items()}
-    if isinstance(value, list):
-        return [as_json(item) for item in value]
-    return value
 
 
 def body_form(partial: PartialMessage) -> Json:

@@ -20,14 +20,6 @@ Json = dict[str, Any]
 """A form as plain values, before it is checked, or where nothing has to be."""
 
 
-_EXACT = 1 << 53
-
-
-def number(value: int) -> int | str:
-    """*value* as JSON has it: a string beyond 2^53, for other programs read numbers as floating point."""
-    return value if -_EXACT <= value <= _EXACT else str(value)
-
-
 def json_line(form: Json) -> bytes:
     """One line of JSON in UTF-8, without the line's end."""
     return to_json(form)

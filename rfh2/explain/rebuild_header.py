@@ -17,11 +17,11 @@ from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder, byte_order, field_codec, is_ebcdic, name_value_codec, text_codec
 from rfh2.constants import MQENC_NATIVE
 from rfh2.dlh import Dlh
+from rfh2.elements import UNTYPED, folder_text, leaf_text, number, padded
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.describe import described, embedded_pcf, folder_form
-from rfh2.explain.elements import UNTYPED, folder_text, leaf_text, padded
 from rfh2.explain.fields import BYTE_STRINGS, COMPUTED, layout_of, write_fields
-from rfh2.explain.form import ByteOrderName, FieldValue, Problem, number
+from rfh2.explain.form import ByteOrderName, FieldValue, Problem
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.rebuild_pcf import pcf_data
 from rfh2.folders import Folder

@@ -20,7 +20,7 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, QPubSubError, Rfh1, Rfh2, encode
 from rfh2.captures import read_captures, write_captures
-from rfh2.explain.elements import elements
+from rfh2.elements import elements
 from rfh2.explain.form import json_line
 from rfh2.explain.rebuild import rebuild
 from rfh2.explain.rebuild_header import DecodedMessage

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.disk.errors import QueueError, UndeliverableError
+from commands.disk.errors import UndeliverableError
 from commands.explain.reading import explained
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
@@ -30,6 +30,7 @@ from commands.qmgr.store import Durability, QueueManagerStore
 from commands.running.bridge import GARBAGE_THRESHOLD
 from rfh2 import CapturedMessage, Dlh, decode
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q
+from rfh2.errors import QueueError
 from tests.reliability.figures import Table
 from tests.reliability.workload import CONTROL, STREAM, put, unlogged
 from tests.soak.load import file_size

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from rfh2 import DecodeError, Folder, Rfh2
-from rfh2.explain.elements import Element, elements
+from rfh2.elements import Element, elements
 from rfh2.explain.form import Problem
 from rfh2.explain.problems import folder_problems
 

@@ -27,7 +27,7 @@ from commands.broker.authority import OWN_PREFIX, GroupsOf, no_groups
 from commands.broker.objects import LocalQueue
 from commands.broker.puts import DeadLetters, is_wanted
 from commands.broker.times import to_microseconds
-from commands.disk.errors import MessageRefusedError, QueueError, SupersededError
+from commands.disk.errors import SupersededError
 from commands.network.topology import NeighbourStatus, Refresh
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES, INTRODUCTIONS, relationship
@@ -37,7 +37,7 @@ from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.neighbours import Arrived, NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
-from rfh2.errors import DecodeError, StoreError
+from rfh2.errors import DecodeError, MessageRefusedError, QueueError, StoreError
 from rfh2.mde import joined
 from rfh2.mqi_constants import MQFB_XMIT_Q_MSG_ERROR, MQRO_COA
 from rfh2.mqmd import Mqmd, name_of

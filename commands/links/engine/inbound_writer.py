@@ -22,7 +22,6 @@ from typing import Final, Protocol
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import DeadLetters
-from commands.disk.errors import MessageRefusedError
 from commands.headers.publication import has_room_for, user_folder
 from commands.links.engine.filters import Positions
 from commands.model import DeletePublication, Publish, PubOpt
@@ -41,7 +40,7 @@ from rfh2.constants import (
     MQRCCF_COMMAND_FAILED,
     MQRCCF_TOPIC_ERROR,
 )
-from rfh2.errors import DecodeError, StoreError
+from rfh2.errors import DecodeError, MessageRefusedError, StoreError
 from rfh2.folders import Folder, write
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2

@@ -29,13 +29,13 @@ from struct import Struct
 from typing import Any, Final
 
 from commands.client.errors import MqError
-from commands.disk.errors import QueueError, UndeliverableError
+from commands.disk.errors import UndeliverableError
 from commands.links.ibmmq.connection import Connection, Got
 from commands.qmgr.backlog import destination, lane_of
 from commands.qmgr.store.messages import StoredMessage
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.errors import StoreError
+from rfh2.errors import QueueError, StoreError
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 
 _log = logging.getLogger("qpubsub.mq")

@@ -18,13 +18,7 @@ from commands.broker.descriptor import default_descriptor
 from commands.broker.objects import Definition, LocalQueue
 from commands.client.errors import BackedOutError, ConnectionLostError, MqError
 from commands.config.settings import QueuesConfig
-from commands.disk.errors import (
-    MessageRefusedError,
-    QueueError,
-    UndeliverableError,
-    UnitOfWorkFullError,
-    UnknownQueueError,
-)
+from commands.disk.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
 from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.input_queues import InputQueues
@@ -36,7 +30,7 @@ from commands.qmgr.store.undelivered import note_undelivered_elsewhere
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.errors import StoreError
+from rfh2.errors import MessageRefusedError, QueueError, StoreError
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf_admin_names import MQIA_CURRENT_Q_DEPTH
 from streams.operations import Delivery, Effect, RetainedPublication

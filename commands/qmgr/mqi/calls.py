@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.times import to_microseconds
-from commands.disk.errors import QueueError, UnknownQueueError
+from commands.disk.errors import UnknownQueueError
 from commands.headers.psc_commands import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
@@ -46,7 +46,7 @@ from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
-from rfh2.errors import CommandError
+from rfh2.errors import CommandError, QueueError
 from rfh2.mqmd import Mqmd, RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
 from streams.selectors import Selector, compile_selector

@@ -18,7 +18,6 @@ from typing import Final
 from commands.broker.objects import DELAY_QUEUE
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.times import from_microseconds, to_microseconds
-from commands.disk.errors import QueueError
 from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.sending import send
 from commands.qmgr.store.messages import EXPIRES_AT, MD, SEQ, USER, MessageRow, message_of
@@ -26,7 +25,7 @@ from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Match, Search
 from rfh2.chain import decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQFMT_XMIT_Q_HEADER, MQPER_PERSISTENCE_AS_Q_DEF
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, QueueError
 from rfh2.mqmd import Mqmd, RawMqmd
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh, decode_xqh

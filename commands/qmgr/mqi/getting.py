@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from commands.broker.objects import LocalQueue
 from commands.broker.times import to_microseconds
-from commands.disk.errors import QueueError, UnknownQueueError
+from commands.disk.errors import UnknownQueueError
 from commands.qmgr.mqi.groups import Member, Place, is_complete
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
@@ -31,7 +31,7 @@ from rfh2 import mqi_constants as m
 from rfh2.chain import ccsid_behind, decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.conversion import convert
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, QueueError
 from rfh2.layouts import MQMD2
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd, RawMqmd, read_mqmd

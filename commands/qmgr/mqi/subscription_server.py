@@ -26,7 +26,6 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import DeadLetters, Outgoing, PutKind
 from commands.broker.respond import reply_descriptor
 from commands.broker.undo import Undo
-from commands.disk.errors import QueueError
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
@@ -47,7 +46,7 @@ from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import (
     MQFMT_STRING,
 )
-from rfh2.errors import CommandError
+from rfh2.errors import CommandError, QueueError
 from rfh2.mqmd import Mqmd
 from streams.operations import (
     AlterSubscription,

@@ -15,7 +15,7 @@ from typing import Final
 from commands.broker.identifiers import message_id
 from commands.broker.objects import TEMPORARY, new_queue
 from commands.broker.times import to_microseconds
-from commands.disk.errors import QueueError, UnknownQueueError
+from commands.disk.errors import UnknownQueueError
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.handles import (
     ConnectedProgram,
@@ -46,6 +46,7 @@ from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.errors import QueueError
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
 from streams.subscriptions import MANAGED_PREFIX

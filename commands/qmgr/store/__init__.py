@@ -1,8 +1,6 @@
 """Queues, units of work and the state of a queue manager: the port, and the embedded queue manager behind it."""
 
 from commands.disk.errors import (
-    MessageRefusedError,
-    QueueError,
     QueueManagerExistsError,
     QueueManagerInUseError,
     QueueManagerNotFoundError,
@@ -20,6 +18,7 @@ from commands.qmgr.store.overview import Overview, QueueOverview
 from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Queues, UnitOfWork
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.state_table import Close
+from rfh2.errors import MessageRefusedError, QueueError
 
 __all__ = [
     "DYNAMIC_NAME",

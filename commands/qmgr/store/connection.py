@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from commands.disk.errors import QueueError, UnknownQueueError
+from commands.disk.errors import UnknownQueueError
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from rfh2.errors import QueueError
 from rfh2.mqi_constants import MQRC_HOBJ_ERROR, MQRC_Q_DELETED
 
 DYNAMIC_NAME: Final = "AMQ.*"

@@ -18,9 +18,10 @@ from commands.broker.objects import (
     new_queue,
     state_of,
 )
-from commands.disk.errors import QueueError, StoreDamagedError, UnknownQueueError, readable
+from commands.disk.errors import StoreDamagedError, UnknownQueueError, readable
 from commands.qmgr.store.database import Connection, Database
 from commands.qmgr.store.write_buffer import WriteBuffer
+from rfh2.errors import QueueError
 from rfh2.mqi_constants import (
     MQRC_ALIAS_BASE_Q_TYPE_ERROR,
     MQRC_OBJECT_TYPE_ERROR,

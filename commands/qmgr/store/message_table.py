@@ -15,7 +15,6 @@ from commands.broker.descriptor import HIGHEST_PRIORITY, arrive, default_descrip
 from commands.broker.objects import DEFAULT_STREAM, TEMPORARY, UNLIMITED_DEPTH, LocalQueue
 from commands.broker.puts import Outgoing
 from commands.broker.times import LAST_US, to_microseconds
-from commands.disk.errors import MessageRefusedError, QueueError
 from commands.headers.psc_commands import publish_command
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions
@@ -38,7 +37,7 @@ from commands.qmgr.store.messages import (
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQAT_BROKER, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
-from rfh2.errors import DecodeError, EncodeError
+from rfh2.errors import DecodeError, EncodeError, MessageRefusedError, QueueError
 from rfh2.inherited_ccsids import put_descriptor, resolved_body
 from rfh2.mqmd import Mqmd
 

@@ -31,7 +31,7 @@ from commands.broker.objects import (
     is_object_name,
 )
 from commands.broker.state import publication_row, subscription_state
-from commands.disk.errors import QueueError, readable
+from commands.disk.errors import readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions
@@ -40,7 +40,7 @@ from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.reading import KeptMessages, StoredPublication
 from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.write_buffer import WriteBuffer
-from rfh2.errors import StoreError
+from rfh2.errors import QueueError, StoreError
 from rfh2.mqi_constants import (
     MQRC_DYNAMIC_Q_NAME_ERROR,
     MQRC_OBJECT_ALREADY_EXISTS,

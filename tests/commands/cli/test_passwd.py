@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.listener.passwords import in_users_file, is_password
+from commands.config.access import in_users_file, is_password
 from tests.commands.cli_runs import run
 
 

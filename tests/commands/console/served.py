@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from commands.config.access import IsRight
 from commands.console.access import ConsoleOptions
 from commands.console.server import ConsoleApp, serve
 from commands.console.source import Source
-from commands.listener.passwords import IsRight
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.users import groups_of
 from tests.waiting import PATIENCE_S

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.config.access import in_users_file, password_hash
 from commands.config.settings import ConfigError, ConsoleConfig, ListenerTls
 from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper, console_options
-from commands.listener.passwords import in_users_file, password_hash
 from tests.certificates import make_certificates, needs_openssl
 from tests.commands.console.places import DEAD, ORIGIN, filled, opened
 

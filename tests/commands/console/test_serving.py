@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.listener.passwords import password_hash
+from commands.config.access import password_hash
 from commands.qmgr.store import QueueManagerStore
 from tests.certificates import make_certificates, needs_openssl
 from tests.commands.cli_runs import run

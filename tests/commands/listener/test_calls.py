@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import AliasQueue, LocalQueue
-from commands.disk.errors import QueueError
 from commands.listener import conversation
 from commands.qmgr.mqi.handles import MARKED_US, Handle, OpenQueues
 from commands.qmgr.processor import Processor
@@ -22,6 +21,7 @@ from rfh2 import Folder, Rfh2, decode
 from rfh2.ccsid import ByteOrder
 from rfh2.channel.layouts import MQGMO
 from rfh2.channel.segments import SegmentType, Structure
+from rfh2.errors import QueueError
 from rfh2.layouts import MQMD2
 from rfh2.mqi_constants import (
     MQGMO_ACCEPT_TRUNCATED_MSG,

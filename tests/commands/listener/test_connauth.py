@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.config.access import by_pam, changed_users, in_users_file, password_hash
 from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
-from commands.listener.passwords import by_pam, changed_users, in_users_file, password_hash
 from commands.listener.security import Admission, Credentials, Identity, Security
 from commands.listener.server import listener_of
 from commands.qmgr.store import Durability

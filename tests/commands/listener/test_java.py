@@ -23,8 +23,8 @@ from typing import Final
 import pytest
 
 from commands.broker.objects import QueueManager
+from commands.config.access import in_users_file, password_hash
 from commands.config.settings import ChannelRule, ConnAuth
-from commands.listener.passwords import in_users_file, password_hash
 from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.links.mosquitto import listens

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from commands.config.access import in_users_file, is_password, password_hash
 from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
-from commands.listener.passwords import in_users_file, is_password, password_hash
 from commands.listener.security import Security
 from commands.listener.server import listener_of
 from commands.qmgr.store import Durability, QueueManagerStore

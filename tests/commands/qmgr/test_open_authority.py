@@ -22,7 +22,6 @@ from commands.broker.objects import (
     ModelQueue,
     QueueManager,
 )
-from commands.disk.errors import QueueError
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application
@@ -31,6 +30,7 @@ from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, REQUEST_QUEUE
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
+from rfh2.errors import QueueError
 from rfh2.mqi_constants import (
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_BROWSE,

@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 
 from commands.broker import descriptor
 from commands.broker.descriptor import Arrived, arrive, default_descriptor, leave
-from commands.disk.errors import MessageRefusedError
 from rfh2.bounded_cache import BoundedCache
+from rfh2.errors import MessageRefusedError
 from rfh2.layouts import MQMD1, MQMD2
 from rfh2.mqmd import Mqmd
 

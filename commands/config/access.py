@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import ssl
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from commands.config.settings import ConfigError
+from commands.config.settings import ConfigError, ListenerTls
 from rfh2.distribution import how_to_install
 
 IsRight = Callable[[str, str], bool]
@@ -115,3 +116,17 @@ def by_pam(service: str) -> IsRight:
         return True
 
     return is_right
+
+
+def tls_context(files: ListenerTls, table: str) -> ssl.SSLContext:
+    """What a server with these files needs. table: of the configuration, for errors. Raises ConfigError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(files.cert_file, files.key_file)
+        if files.ca_file is not None:
+            context.load_verify_locations(files.ca_file)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:
+        raise ConfigError(table, f"the certificate or key cannot be used: {error}") from error
+    return context

@@ -12,7 +12,7 @@ from typing import Any, Final
 from lxml import etree
 
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.folders import Folder, attributes, parse
+from rfh2.folders import Folder, Value, attributes, parse
 
 _START_TAG = re.compile(r"<([^\s<>/&\"'=]+)")
 _ATTRIBUTE = re.compile(r"""\s*+([^\s<>/&"'=]++)\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+')""")
@@ -232,3 +232,23 @@ def leaf_text(value: Any) -> str:
 def _tagged(tag: str, attributes: Attributes, content: str) -> str:
     written = "".join(f" {key}='{escape(text, quote=False).translate(_IN_QUOTES)}'" for key, text in attributes)
     return f"<{tag}{written}>{content}</{tag}>"
+
+
+def as_json(value: Value) -> Any:
+    """A folder's value as JSON has it: bytes as hex, great numbers as strings."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {tag: as_json(item) for tag, item in value.items()}
+    if isinstance(value, list):
+        return [as_json(item) for item in value]
+    return value
+
+
+def number(value: int) -> int | str:
+    """*value* as JSON has it: a string beyond 2^53, for other programs read numbers as floating point."""
+    return value if -_EXACT <= value <= _EXACT else str(value)
