@@ -66,7 +66,7 @@ NO_FIELDS: Final = PutFields()
 class Program:
     """The calls of one connection.
 
-    more: queues that have messages beside those that the calls name. since: since when it is connected, UTC. puts,
+    more: queues that have more messages by the calls. since: since when it is connected, UTC. puts,
     gets: how many messages.
     """
 
@@ -320,6 +320,8 @@ class Program:
             handle.groups.changing(bool(options & m.MQPMO_SYNCPOINT))
             handle.groups.putting = putting
         row = unit.uncommitted.message(seq)
+        if not (deferred or options & m.MQPMO_SYNCPOINT):
+            self.more.append(row[QUEUE])
         if deferred:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
