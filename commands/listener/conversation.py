@@ -545,32 +545,34 @@ class Conversation:
                 chooses, seq = program.chooses(handle, asked), None
                 arrived = waiters.expect(queue) if chooses or asked.options & MQGMO_ANY_BROWSE else None
                 if chooses:
-                    seq, goes_on = await worker.alone(lambda store: program.look(store, handle, asked))
+                    seq, goes_on = await worker.alone(lambda store: program.look(store, handle, asked), brief=True)
                     if goes_on and not cancelled.done():
                         continue
                 left = None if end is None else end - time.monotonic()
-                is_over = left is not None and left <= 0
-                if seq is not None or not chooses:
-                    take = _Take(program, handle, asked, seq, held, ahead, gate)
-                    stands = not is_over and arrived is None
-                    taking = worker.take(queue if stands else "", take, lasting, lambda _: program.more)
+                is_over, got = left is not None and left <= 0, None
+                stands = not is_over and seq is None and not asked.options & MQGMO_ANY_BROWSE
+                if stands or seq is not None or not chooses:
+                    take = _Take(program, handle, asked, seq, held, ahead, gate, comes=chooses and seq is None)
+                    taking = worker.take(
+                        queue if stands else "", take, lasting, lambda _: program.more, tries=not take.comes
+                    )
                     try:
-                        got: Got | None = await taking.future
+                        got = None if take.comes else await taking.future
                         if got is None and stands:
-                            await self._wait(left, taking.future, changed, quiescing, cancelled)
+                            await self._wait(left, taking.future, arrived, changed, quiescing, cancelled)
                             worker.withdraw(taking)
                             got = await taking.future
                     finally:
                         worker.withdraw(taking)
                         take.end()
-                    if got is not None:
-                        waiters.wake(_taken_from(program.more))
-                        return got
-                    if seq is not None:
-                        continue  # another program has got it
+                if got is not None:
+                    waiters.wake(_taken_from(program.more))
+                    return got  # type: ignore[no-any-return]
+                if seq is not None:
+                    continue  # another program has got it
                 if is_over:
                     raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
-                if arrived is not None:
+                if not stands:
                     await self._wait(left, arrived, changed, quiescing, cancelled)
                 if cancelled.done():
                     raise MqiError(cancelled.result(), "the program has ended the wait")
@@ -624,7 +626,10 @@ def _taken_from(queues: list[str]) -> list[str]:
 
 @dataclass(slots=True)
 class _Take:
-    """Gets a message, if there is one and it may be sent; the gate is held until ``end``."""
+    """Gets a message, if there is one and it may be sent; the gate is held until ``end``.
+
+    comes: only what was just put, for there was nothing that the program chooses.
+    """
 
     program: Program
     handle: int
@@ -633,17 +638,24 @@ class _Take:
     held: Held
     ahead: Ahead
     gate: Gate | None
+    comes: bool
     is_over: bool = False
     passes: bool = False
 
     def __call__(self, unit: EmbeddedUnitOfWork) -> Taken[Got] | None:
         if self.is_over or not (self.gate is None or self.gate.enter()):
             return None
-        self.passes = True
+        self.passes, seq = True, self.seq
         try:
-            got = self.program.get(unit, self.handle, self.asked, self.seq)
+            if self.comes:
+                seq, is_all = self.program.comes(unit, self.handle, self.asked)
+                self.is_over = not is_all
+                if seq is None:
+                    self._leave()
+                    return None
+            got = self.program.get(unit, self.handle, self.asked, seq)
             self.held.add(len(got.body))
-            if self.seq is None and self.ahead is not NOTHING_AHEAD:
+            if seq is None and self.ahead is not NOTHING_AHEAD:
                 self.ahead.messages.clear()
                 self.program.get_ahead(unit, self.handle, self.asked, got, self.ahead)
                 self.held.add(sum(len(each.body) for each in self.ahead.messages))

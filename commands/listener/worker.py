@@ -56,7 +56,7 @@ def _none(_result: object) -> Iterable[str]:
 class _Job:
     """alone: it begins and ends units of work itself. lasting: whether a power failure must not undo it.
 
-    fills: which queues have more messages by the result.
+    fills: which queues have more messages by the result. brief: it is alone, and needs no thread.
     """
 
     work: Callable[[Any], Any]
@@ -64,6 +64,7 @@ class _Job:
     lasting: bool
     future: asyncio.Future[Any]
     fills: Callable[[Any], Iterable[str]] = _none
+    brief: bool = False
     result: Any = None
     error: BaseException | None = None
 
@@ -201,14 +202,19 @@ class Worker:
         work: Callable[[EmbeddedUnitOfWork], Taken[_Result] | None],
         lasting: bool,
         fills: Callable[[_Result], Iterable[str]],
+        tries: bool = True,
     ) -> Taking:
         """Have *work* look for a message on *queue*; its future gives what *work* took, or None, and then waits anew.
 
         From then on *work* is done again whenever a message may have come, until it takes one, or ``withdraw`` is
         called. queue: "" for what does not wait. lasting: whether what *work* takes may have to last. fills: as ``do``.
+        tries: false for what has looked already, so that its future is for the message at once.
         """
-        job = Taking(work, False, lasting, _future(), fills, queue=queue)
-        self._handed(job)
+        job = Taking(work, False, lasting, _future(), fills, queue=queue, stands=not tries)
+        if tries or self._fault is not None:
+            self._handed(job)
+        else:
+            self._stand(job)
         return job
 
     def withdraw(self, job: Taking) -> None:
@@ -225,9 +231,12 @@ class Worker:
             self._jobs += self._standing.pop(queue, ())
         self._wake()
 
-    async def alone(self, work: Callable[[QueueManagerStore], _Result]) -> _Result:
-        """The result of *work*, which begins and ends units of work itself. Raises what *work* raises."""
-        return await self._handed(_Job(work, True, True, _future()))  # type: ignore[no-any-return]
+    async def alone(self, work: Callable[[QueueManagerStore], _Result], brief: bool = False) -> _Result:
+        """The result of *work*, which begins and ends units of work itself. Raises what *work* raises.
+
+        brief: it waits for nothing, and takes no longer than a unit of work does.
+        """
+        return await self._handed(_Job(work, True, True, _future(), brief=brief))  # type: ignore[no-any-return]
 
     def _handed(self, job: _Job) -> asyncio.Future[Any]:
         if self._fault is not None:
@@ -314,6 +323,9 @@ class Worker:
         """Do *jobs*; returns them, and what has waited for their messages and is done by that."""
         served: list[Taking] = []
         try:
+            if jobs[0].brief:
+                jobs[0].result = jobs[0].work(store)
+                return jobs
             if jobs[0].alone:
                 jobs[0].result = await self._on_thread(lambda: jobs[0].work(store))
                 return jobs
@@ -361,8 +373,11 @@ class Worker:
             if taken is not None:
                 job.result, job.lasting = taken
             elif job.error is None and job.queue:
-                self._standing.setdefault(job.queue, []).append(job)
+                self._stand(job)
         return [] if job.error is not None else list(job.fills(job.result))
+
+    def _stand(self, job: Taking) -> None:
+        self._standing.setdefault(job.queue, []).append(job)
 
     def _serve(self, unit: EmbeddedUnitOfWork, filled: list[str]) -> list[Taking]:
         """Have those look again who wait for messages on the queues *filled*; those that are done."""

@@ -386,6 +386,10 @@ class Program:
         """Look for the message that MQGET is to give, without a unit of work: as ``Getting.look`` says."""
         return self._getting.look(store, self.handle(number), asked)
 
+    def comes(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions) -> tuple[int | None, bool]:
+        """Whether MQGET, for which ``look`` found nothing, is to give what was just put: as ``Getting.comes`` says."""
+        return self._getting.comes(unit, self.handle(number), asked)
+
     def get(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions, seq: int | None = None) -> Got:
         """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do.
 

@@ -428,6 +428,10 @@ class MessageTable:
             self.last = self.before = self._database.highest("messages")
         return self.last + 1
 
+    def newest(self) -> int | None:
+        """The number of the message that was put last in this unit of work; None where it has put none."""
+        return self.last if self.last is not None and self.is_new(self.last) else None
+
     def is_new(self, seq: int) -> bool:
         """Whether message number *seq* was put in this unit of work, so that no commit has left it on its queue."""
         return self.before is not None and seq > self.before

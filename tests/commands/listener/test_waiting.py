@@ -15,16 +15,26 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import AliasQueue
+from commands.client import calls
 from commands.listener.conversation import Conversation
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.sqlite_database import SqliteDatabase, WriteAheadLog
 from rfh2.channel.segments import SegmentType
-from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQGMO_WAIT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT, MQRO_COD
+from rfh2.mqi_constants import (
+    MQGMO_SYNCPOINT,
+    MQGMO_WAIT,
+    MQMO_MATCH_CORREL_ID,
+    MQOO_INPUT_SHARED,
+    MQOO_OUTPUT,
+    MQPMO_SYNCPOINT,
+    MQRO_COD,
+)
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
 from tests.waiting import PATIENCE_S
 
 NONE_YET = 2033
+ID, OTHER = b"a" * 24, b"b" * 24
 
 
 class Waiters:
@@ -46,9 +56,12 @@ class Waiters:
         assert client.connect() == 0
         return client
 
-    def waiting(self, queue: str, options: int = 0) -> MqiClient:
+    def waiting(self, queue: str, options: int = 0, **matched: Any) -> MqiClient:
         client = self.program()
-        client.request_get(client.opened(queue, MQOO_INPUT_SHARED), MQGMO_WAIT | options, wait_ms=-1)
+        match = MQMO_MATCH_CORREL_ID if matched else 0
+        client.request_get(
+            client.opened(queue, MQOO_INPUT_SHARED), MQGMO_WAIT | options, wait_ms=-1, match=match, **matched
+        )
         assert self._stands.acquire(timeout=PATIENCE_S)
         return client
 
@@ -63,30 +76,38 @@ def waiters(home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 Put = Callable[[MqiClient, int], object]
-VOLATILE: Put = lambda client, q: client.put(q, b"m", persistence=0)  # noqa: E731
-LASTING: Put = lambda client, q: client.put(q, b"m", persistence=1)  # noqa: E731
+VOLATILE: Put = lambda client, q: client.put(q, b"m", persistence=0, correl_id=ID)  # noqa: E731
+LASTING: Put = lambda client, q: client.put(q, b"m", persistence=1, correl_id=ID)  # noqa: E731
 COMMITTED: Put = lambda client, q: (client.put(q, b"m", MQPMO_SYNCPOINT, persistence=0), client.commit())  # noqa: E731
 
 
 @pytest.mark.rule("LSN-27")
 @pytest.mark.parametrize(
-    ("put", "options", "syncs"),
+    ("put", "asked", "syncs"),
     [
-        pytest.param(VOLATILE, 0, 0, id="after a power failure there is no message, got or not"),
-        pytest.param(VOLATILE, MQGMO_SYNCPOINT, 0, id="not persistent, got in syncpoint"),
-        pytest.param(LASTING, 0, 1, id="one wait for the disk for both"),
-        pytest.param(COMMITTED, 0, 1, id="MQCMIT"),
+        pytest.param(VOLATILE, {}, 0, id="after a power failure there is no message, got or not"),
+        pytest.param(VOLATILE, {"options": MQGMO_SYNCPOINT}, 0, id="not persistent, got in syncpoint"),
+        pytest.param(VOLATILE, {"correl_id": ID}, 0, id="by its CorrelId"),
+        pytest.param(LASTING, {}, 1, id="one wait for the disk for both"),
+        pytest.param(LASTING, {"correl_id": ID}, 1, id="one for both, by its CorrelId"),
+        pytest.param(COMMITTED, {}, 1, id="MQCMIT"),
     ],
 )
 def test_one_wait_for_the_disk_or_none(
-    waiters: Waiters, monkeypatch: pytest.MonkeyPatch, put: Put, options: int, syncs: int
+    waiters: Waiters, monkeypatch: pytest.MonkeyPatch, put: Put, asked: dict[str, Any], syncs: int
 ) -> None:
-    waits, puts = waiters.waiting("Q", options), waiters.program()
-    q, synced, sync = puts.opened("Q", MQOO_OUTPUT), [], WriteAheadLog.sync
-    monkeypatch.setattr(WriteAheadLog, "sync", lambda log: (synced.append(1), sync(log)))
+    waits, puts = waiters.waiting("Q", **asked), waiters.program()
+    q, synced, sync = puts.opened("Q", MQOO_OUTPUT), 0, WriteAheadLog.sync
+
+    def counted(log: WriteAheadLog) -> None:
+        nonlocal synced
+        sync(log)
+        synced += 1
+
+    monkeypatch.setattr(WriteAheadLog, "sync", counted)
     put(puts, q)
     assert waits.reply(SegmentType.MQGET).reason == 0
-    assert len(synced) == syncs
+    assert synced == syncs
 
 
 def test_each_message_is_one_programs_and_the_others_wait_on(waiters: Waiters) -> None:
@@ -96,6 +117,17 @@ def test_each_message_is_one_programs_and_the_others_wait_on(waiters: Waiters) -
         puts.put(q, b"")
         assert client.reply(SegmentType.MQGET).reason == 0
     assert puts.get(q).reason == NONE_YET
+
+
+def test_who_chooses_gets_what_it_chooses_and_the_older_first(waiters: Waiters) -> None:
+    chooses, puts = waiters.waiting("Q", correl_id=ID), waiters.program()
+    q = puts.opened("Q", MQOO_OUTPUT | MQOO_INPUT_SHARED)
+    puts.put(q, b"another's", correl_id=OTHER)
+    puts.put(q, b"first", MQPMO_SYNCPOINT, correl_id=ID)
+    assert puts.commit() == 0
+    puts.put(q, b"second", correl_id=ID)
+    assert calls.got(chooses.reply(SegmentType.MQGET)).body == b"first"
+    assert [puts.get(q).body for _ in range(2)] == [b"another's", b"second"]
 
 
 def test_a_confirmation_of_delivery_reaches_who_waits_for_it(waiters: Waiters) -> None:
