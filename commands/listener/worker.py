@@ -219,10 +219,9 @@ class Worker:
 
     def withdraw(self, job: Taking) -> None:
         """Have *job* wait no longer: its future gives what it took, or None."""
-        standing = self._standing.get(job.queue, [])
+        stood = self._unstand(job)
         job.queue = ""
-        if job in standing:
-            standing.remove(job)
+        if stood:
             _answer(job)
 
     def retry(self, queues: Iterable[str] | None) -> None:
@@ -321,7 +320,7 @@ class Worker:
 
     async def _do(self, store: QueueManagerStore, jobs: list[_Job]) -> list[_Job]:
         """Do *jobs*; returns them, and what has waited for their messages and is done by that."""
-        served: list[Taking] = []
+        looked: list[Taking] = []
         try:
             if jobs[0].brief:
                 jobs[0].result = jobs[0].work(store)
@@ -341,8 +340,7 @@ class Worker:
                     if log is None and not lasting:
                         self.retry(filled)
                     elif filled:
-                        served += self._serve(unit, filled)
-                        self._in_hand = [*jobs, *served]
+                        self._serve(unit, filled, looked)
                 if lasting:
                     await self._on_thread(unit.commit)
             self._units += 1
@@ -352,12 +350,13 @@ class Worker:
             failure = store.database.translated(error) if isinstance(error, FAILURES) else error
             for job in jobs:
                 job.error = failure
-                if isinstance(job, Taking) and job in self._standing.get(job.queue, ()):
-                    self._standing[job.queue].remove(job)
-            served = [taking for taking in served if taking not in jobs]
-            for taking in served:  # what they took is not there, and their programs are not to blame
-                taking.result, taking.error, taking.queue = None, None, ""
-        return [*jobs, *(taking for taking in served if taking not in jobs)]
+                if isinstance(job, Taking):
+                    self._unstand(job)
+            for taking in looked:  # what they took is not there, and their programs are not to blame
+                if taking not in jobs:
+                    self._unstand(taking)
+                    taking.result, taking.error, taking.queue = None, None, ""
+        return [*dict.fromkeys((*jobs, *looked))]
 
     def _do_part(self, unit: EmbeddedUnitOfWork, job: _Job) -> list[str]:
         """Do *job*; the queues that have more messages by it."""
@@ -379,16 +378,25 @@ class Worker:
     def _stand(self, job: Taking) -> None:
         self._standing.setdefault(job.queue, []).append(job)
 
-    def _serve(self, unit: EmbeddedUnitOfWork, filled: list[str]) -> list[Taking]:
-        """Have those look again who wait for messages on the queues *filled*; those that are done."""
-        served: list[Taking] = []
+    def _unstand(self, job: Taking) -> bool:
+        standing = self._standing.get(job.queue, [])
+        if job not in standing:
+            return False
+        standing.remove(job)
+        if not standing:
+            del self._standing[job.queue]
+        return True
+
+    def _serve(self, unit: EmbeddedUnitOfWork, filled: list[str], looked: list[Taking]) -> None:
+        """Have those look again who wait for messages on the queues *filled*; adds them to those who have *looked*."""
         while filled:
-            for job in self._standing.pop(filled.pop(), ()):
+            looking = self._standing.pop(filled.pop(), [])
+            looked += looking
+            self._in_hand = [*self._in_hand, *looking]
+            for job in looking:
                 more = self._do_part(unit, job)
                 if job.result is not None or job.error is not None:
-                    served.append(job)
                     filled += more
-        return served
 
     def _done(self, jobs: list[_Job]) -> None:
         """Answer what need not wait for the disk, and have it write what must."""

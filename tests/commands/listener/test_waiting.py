@@ -17,9 +17,12 @@ import pytest
 from commands.broker.objects import AliasQueue
 from commands.client import calls
 from commands.listener.conversation import Conversation
+from commands.qmgr.mqi.calls import Program
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.sqlite_database import SqliteDatabase, WriteAheadLog
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.channel.segments import SegmentType
+from rfh2.errors import StoreError
 from rfh2.mqi_constants import (
     MQGMO_SYNCPOINT,
     MQGMO_WAIT,
@@ -144,16 +147,30 @@ def test_mqput1_to_an_alias_wakes_who_waits_on_its_queue(home: Path, waiters: Wa
     assert waits.reply(SegmentType.MQGET).reason == 0
 
 
-def test_a_unit_of_work_that_fails_does_not_end_the_wait(waiters: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits, puts = waiters.waiting("Q"), waiters.program()
-    q, commit, fails = puts.opened("Q", MQOO_OUTPUT), SqliteDatabase.commit, [True]
+def _full_at_the_commit(database: SqliteDatabase) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
 
-    def full(database: SqliteDatabase) -> None:
-        if fails and fails.pop():
-            raise sqlite3.OperationalError("database or disk is full")
-        commit(database)
 
-    monkeypatch.setattr(SqliteDatabase, "commit", full)
-    assert puts.put(q, b"")[0] != 0
-    assert puts.put(q, b"")[0] == 0
-    assert waits.reply(SegmentType.MQGET).reason == 0
+def _full_at_the_get(_: Program, unit: EmbeddedUnitOfWork, *_of: Any) -> None:
+    unit.backout()
+    raise StoreError("database or disk is full")
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "failure"),
+    [(SqliteDatabase, "commit", _full_at_the_commit), (Program, "get", _full_at_the_get)],
+    ids=["commit", "get"],
+)
+def test_a_unit_of_work_that_fails_ends_no_wait(
+    waiters: Waiters, monkeypatch: pytest.MonkeyPatch, where: type, name: str, failure: Callable[..., None]
+) -> None:
+    waiting, puts = [waiters.waiting("Q") for _ in range(2)], waiters.program()
+    q, works, fails = puts.opened("Q", MQOO_OUTPUT), getattr(where, name), [True]
+
+    def once(*of: Any) -> Any:
+        return (failure if fails and fails.pop() else works)(*of)
+
+    monkeypatch.setattr(where, name, once)
+    reasons = [puts.put(q, b"")[0] for _ in range(3)]
+    assert [reason == 0 for reason in reasons] == [False, True, True]
+    assert [client.reply(SegmentType.MQGET).reason for client in waiting] == [0, 0]
