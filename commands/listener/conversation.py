@@ -14,8 +14,7 @@ from commands.broker.channel_authentication import ChannelRules
 from commands.broker.objects import DELAY_QUEUE
 from commands.disk.errors import QueueError
 from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
-from commands.listener.limits import Held, Instances, Memory
-from commands.listener.request import ObjectDescriptor
+from commands.listener.request import Held, Instances, Memory, ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
 from commands.listener.worker import Taken, Worker
 from commands.qmgr.event_numbers import CHANNEL_BROKEN, CHANNEL_ENDED, CHANNEL_STARTED, LOGIN_REFUSED

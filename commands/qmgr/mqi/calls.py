@@ -17,7 +17,7 @@ from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.times import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
-from commands.headers.put_to_topic import publish_command
+from commands.headers.psc_commands import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority
@@ -39,9 +39,9 @@ from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.transactions import Transactions, XaCall
 from commands.qmgr.sending import confirm_arrival, transmitted
-from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.queue_manager import QueueManagerStore
+from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m

@@ -21,8 +21,7 @@ from commands.qmgr.mqi.groups import Member, Place, is_complete
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
 from commands.qmgr.mqi.transactions import Transactions
-from commands.qmgr.reports import COD
-from commands.qmgr.sending import report
+from commands.qmgr.sending import COD, report
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.messages import BEFORE_ALL, BODY, MD, PERSISTENT, QUEUE, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore

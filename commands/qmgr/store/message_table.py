@@ -16,7 +16,7 @@ from commands.broker.objects import DEFAULT_STREAM, TEMPORARY, UNLIMITED_DEPTH, 
 from commands.broker.puts import Outgoing
 from commands.broker.times import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError
-from commands.headers.put_to_topic import publish_command
+from commands.headers.psc_commands import publish_command
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.messages import (
