@@ -10,6 +10,7 @@ share filters. A filter is
     rejected       when the tree refuses it, until the next try (``retry_rejected``) or a new connection
     banned         when the tree ends the connection because of it: the bridge does not subscribe to it again
     unconfirmed    when it is synced, and the tree may have forgotten it since: it is subscribed to once more
+    ended          when its last subscription went: another instance may have subscribed to it in the same session
 
 Before the subscriptions are known (``is_known``), the bridge must not unsubscribe: the subscriptions of an earlier run
 must stay as they are.
@@ -48,7 +49,7 @@ class FilterRegistry(Generic[K]):
         self._changes: list[Effect] = []
         self._synced = set(synced)
         self._pending, self._uncommitted, self._rejected = set[K](), set[K](), set[K]()
-        self._banned, self._unconfirmed = set[K](), set[K]()
+        self._banned, self._unconfirmed, self._ended = set[K](), set[K](), set[K]()
         self.connections = 0
         self.is_known = False
 
@@ -142,6 +143,7 @@ class FilterRegistry(Generic[K]):
             forgotten = bool(self._synced) and not remembered
             if not remembered:
                 self._synced.clear()
+                self._ended.clear()
             self._unconfirmed = set(self._synced) if self._forgets else set()
             return forgotten
 
@@ -173,11 +175,16 @@ class FilterRegistry(Generic[K]):
             return [*self._wanted, *self._pending, *self._uncommitted]
 
     def drop_unwanted(self, held: Iterable[K]) -> list[K]:
-        """Those of *held* that nobody wants; they are synced no more."""
+        """Those of *held* and those that ended, where nobody wants them: until ``dropped``. They are synced no more."""
         with self.lock:
-            gone = [key for key in held if not self.is_wanted(key)]
+            gone = [key for key in dict.fromkeys((*held, *self._ended)) if not self.is_wanted(key)]
             self._synced.difference_update(gone)
             return gone
+
+    def dropped(self, key: K) -> None:
+        """The tree does not have it, or nobody has to ask."""
+        with self.lock:
+            self._ended.discard(key)
 
     def _count(self, subscription: Subscription) -> None:
         key = self._filter_of(subscription)
@@ -192,6 +199,7 @@ class FilterRegistry(Generic[K]):
             self._wanted[key] -= 1
             if not self._wanted[key]:
                 del self._wanted[key]
+                self._ended.add(key)
 
 
 F = TypeVar("F")

@@ -137,6 +137,7 @@ class Keeper(Generic[F]):
             with self._registry.lock:
                 if not self._registry.is_wanted(topic_filter):
                     client.unsubscribe(topic_filter)
+                self._registry.dropped(topic_filter)
 
     def _catch_up(self, client: TreeClient[F], filters: Sequence[F]) -> None:
         accepted = self._subscribing.subscribe(client, filters, urgent=False)

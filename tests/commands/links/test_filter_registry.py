@@ -46,6 +46,20 @@ def test_a_filter_is_asked_for_once_and_left_with_its_last_subscription(registry
     assert registry.begin("a"), "it has to be asked for again"
 
 
+def test_a_filter_that_only_another_instance_asked_for_goes_with_its_last_subscription(
+    registry: FilterRegistry[str],
+) -> None:
+    one = _subscription("a")
+    registry.load([one])
+    registry.connected(remembered=True)
+    registry.note([SubscriptionRemoved(one)])
+    registry.committed()
+    assert registry.drop_unwanted([]) == ["a"]
+    assert registry.drop_unwanted([]) == ["a"], "the tree did not answer"
+    registry.dropped("a")
+    assert registry.drop_unwanted([]) == []
+
+
 def test_a_command_that_is_backed_out_leaves_nothing(registry: FilterRegistry[str]) -> None:
     assert registry.begin("a")
     registry.answered("a", has=True)
