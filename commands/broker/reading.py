@@ -86,11 +86,11 @@ def decoded(md: bytes | None, body: bytes) -> Message:
     """
     if md is None:
         return decode(body)
-    mqmd, kept = Mqmd.decode(md), kept_descriptor(md, body)
+    kept = kept_descriptor(md, body)
     if kept is not md:
         with suppress(DecodeError):
             return decode(body, Mqmd.decode(kept))
-    return decode(body, mqmd)
+    return decode(body, Mqmd.decode(md))
 
 
 def as_kept(body: bytes, message: Message) -> tuple[bytes, Message]:

@@ -158,7 +158,7 @@ class Presence:
             "transaction 0.%d, which was in doubt, was %s", number, "committed" if order.commits else "backed out"
         )
         shared.open_queues.came(came)
-        shared.waiters.wake(came)
+        shared.wake(came)
         return Obeyed(resolved=True)
 
     def obey(self, order: Order) -> Obeyed:

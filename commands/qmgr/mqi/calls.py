@@ -66,7 +66,7 @@ NO_FIELDS: Final = PutFields()
 class Program:
     """The calls of one connection.
 
-    more: queues that have messages beside those that the calls name. since: since when it is connected, UTC. puts,
+    more: queues that have more messages by the calls. since: since when it is connected, UTC. puts,
     gets: how many messages.
     """
 
@@ -320,6 +320,8 @@ class Program:
             handle.groups.changing(bool(options & m.MQPMO_SYNCPOINT))
             handle.groups.putting = putting
         row = unit.uncommitted.message(seq)
+        if not (deferred or options & m.MQPMO_SYNCPOINT):
+            self.more.append(row[QUEUE])
         if deferred:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
@@ -383,6 +385,10 @@ class Program:
     def look(self, store: QueueManagerStore, number: int, asked: GetOptions) -> tuple[int | None, bool]:
         """Look for the message that MQGET is to give, without a unit of work: as ``Getting.look`` says."""
         return self._getting.look(store, self.handle(number), asked)
+
+    def comes(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions) -> tuple[int | None, bool]:
+        """Whether MQGET, for which ``look`` found nothing, is to give what was just put: as ``Getting.comes`` says."""
+        return self._getting.comes(unit, self.handle(number), asked)
 
     def get(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions, seq: int | None = None) -> Got:
         """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do.

@@ -62,7 +62,7 @@ class ConnectedProgram:
     topics: TopicDefinitions  # of all programs
     new_id: Callable[[], bytes]  # gives 24 bytes that no other message has
     clock: Callable[[], datetime]  # UTC
-    more: list[str] = field(default_factory=list)  # queues that have messages beside those that its calls name
+    more: list[str] = field(default_factory=list)  # queues that have more messages by its calls, until they are told
 
     def owner(self, unit: EmbeddedUnitOfWork) -> str:
         """The owner of its deferred messages, and with words behind it of its units of work."""

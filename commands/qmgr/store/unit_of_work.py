@@ -199,6 +199,8 @@ class EmbeddedUnitOfWork:
     put_alike = _of("messages", MessageTable.put_alike)
     browse = _of("messages", MessageTable.browse)
     depth = _of("messages", MessageTable.depth)
+    is_new = _of("messages", MessageTable.is_new)
+    newest = _of("messages", MessageTable.newest)
     clear_queue = _of("messages", MessageTable.clear_queue)
     discard = _of("messages", MessageTable.discard)
     expired = _of("uncommitted", Uncommitted.expired)
