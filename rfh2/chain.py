@@ -20,9 +20,8 @@ from rfh2.constants import (
     MQFMT_XMIT_Q_HEADER,
 )
 from rfh2.dlh import decode_dlh
-from rfh2.layouts import MQDLH
+from rfh2.layouts import MQDLH, STEPPED_OVER, HeaderKind, decode_stepped
 from rfh2.mqmd import name_of
-from rfh2.prologue import STEPPED_OVER, HeaderKind, decode_stepped
 from rfh2.rfh2 import FIXED_LENGTH, STRUC_ID, decode_rfh2
 
 

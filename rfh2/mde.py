@@ -8,9 +8,8 @@ from typing import Any, Final
 from rfh2.ccsid import ASCII_FIELDS, ENCODINGS, ByteOrder
 from rfh2.constants import MQENC_NATIVE, MQFMT_MD_EXTENSION, MQOL_UNDEFINED
 from rfh2.errors import DecodeError
-from rfh2.layouts import MQMDE
+from rfh2.layouts import MQMDE, HeaderKind, decode_prologue, prologue_fields
 from rfh2.mqmd import Mqmd, identifier, name_of
-from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields
 
 KIND: Final = HeaderKind("MQMDE", "MDE ", MQFMT_MD_EXTENSION, {2: MQMDE.size})
 

@@ -18,10 +18,9 @@ from typing import Final, NamedTuple
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder
 from rfh2.constants import MQENC_NATIVE
 from rfh2.errors import EncodeError
-from rfh2.layouts import MQCFGR, MQCFH, MQRFH, PARAMETER, Layout
+from rfh2.layouts import LENGTH, MQCFGR, MQCFH, MQRFH, PARAMETER, HeaderKind, Layout, decode_prologue, prologue_fields
 from rfh2.pcf_names import MQCFC_LAST, MQCFT_COMMAND, MQRCCF_CFH_LENGTH_ERROR, MQRCCF_CFH_PARM_COUNT_ERROR
 from rfh2.pcf_parameters import DECODERS, Area, Cfgr, Parameter, UnknownParameter, refused
-from rfh2.prologue import LENGTH, HeaderKind, decode_prologue, prologue_fields
 
 FORMATS: Final = ("MQADMIN", "MQPCF", "MQEVENT")
 

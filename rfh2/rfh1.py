@@ -25,9 +25,8 @@ from rfh2.constants import (
     MQRC_RFH_STRING_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.layouts import MQRFH
-from rfh2.patterns import repeated
-from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields
+from rfh2.folders import repeated
+from rfh2.layouts import MQRFH, HeaderKind, decode_prologue, prologue_fields
 
 # NameValueString: the text of an MQRFH (wire formats 2.2).
 #

@@ -28,9 +28,8 @@ from rfh2.ccsid import (
 )
 from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQRC_SOURCE_CCSID_ERROR
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.folders import Folder
+from rfh2.folders import Folder, repeated
 from rfh2.layouts import MQRFH2, characters
-from rfh2.patterns import repeated
 
 STRUC_ID = b"RFH "
 STRUC_ID_EBCDIC = STRUC_ID.decode("ascii").encode(EBCDIC_FIELDS)

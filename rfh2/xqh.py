@@ -15,9 +15,8 @@ from typing import Final
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder, field_codec
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_HEADER_ERROR
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.layouts import MQMD1, MQXQH, characters
+from rfh2.layouts import MQMD1, MQXQH, HeaderKind, characters
 from rfh2.mqmd import Mqmd, decode_mqmd
-from rfh2.prologue import HeaderKind
 
 KIND: Final = HeaderKind("MQXQH", "XQH ", MQFMT_XMIT_Q_HEADER, {1: MQXQH.size + MQMD1.size})
 

@@ -18,9 +18,8 @@ import pytest
 from migrate.known_problems import KNOWN
 from rfh2 import layouts, mde, pcf, xqh
 from rfh2.ccsid import EBCDIC_FIELDS
-from rfh2.layouts import Layout
+from rfh2.layouts import STEPPED_OVER, HeaderKind, Layout
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
-from rfh2.prologue import STEPPED_OVER, HeaderKind
 
 pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[1]

@@ -6,14 +6,19 @@ publication, persistent response     dead-letter queue, with the reason
 non-persistent response              as PSNPRES says: NORMAL, SAFE, DISCARD, KEEP
 publication, by both                 kept for its queue (``qmgr.backlog``); where that cannot be, the command waits
 dead letter                          the command waits
+
+Says which queues refused messages that then went to the dead-letter queue: at once, and then a sum a minute.
+
+A queue may refuse thousands of messages a second. A line for each would fill the log, and no line would leave an
+operator to find the dead letters by chance.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from commands.broker.objects import LocalQueue, Objects
@@ -21,6 +26,7 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import DeadLetters, Outgoing, PutKind
 from commands.disk.errors import GONE, UndeliverableError
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
+from commands.qmgr.event_numbers import DEAD_LETTER, RESPONSE_FAILED
 from commands.qmgr.sending import transmitted
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.port import KeepsUndelivered, PutsAlike, PutsRemotely, UnitOfWork
@@ -253,3 +259,67 @@ class Deliverer:
         mqmd, reason = put.mqmd, refusal.reason
         letter = letters.put(mqmd, put.body, reason, put.queue, cause.now, qmgr=put.qmgr, expires_at=put.expires_at)
         return letter._replace(topic=put.topic, sub_name=put.sub_name)
+
+
+_EVERY: Final = timedelta(minutes=1)
+# Queues are named by messages: their number must not fill the memory.
+_MOST_KNOWN: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A message that is a dead letter instead. queue: which refused it; reason: why."""
+
+    kind: PutKind
+    queue: str
+    reason: int | None
+
+
+@dataclass(slots=True)
+class _Known:
+    due: datetime
+    count: int = 0
+
+
+class RefusalLog:
+    """For one processor."""
+
+    def __init__(self) -> None:
+        self._known: dict[Refusal, _Known] = {}
+
+    def committed(self, refusals: Mapping[Refusal, int], now: datetime) -> None:
+        """Note the refusals of a unit of work that is committed."""
+        for refusal, count in refusals.items():
+            known = self._known.get(refusal)
+            if known is None:
+                if len(self._known) >= _MOST_KNOWN:
+                    self.end()
+                known = self._known[refusal] = _Known(now)
+            known.count += count
+        self.flush(now)
+
+    def flush(self, now: datetime) -> None:
+        """Log what is due."""
+        for refusal, known in list(self._known.items()):
+            # The clock may have been set back.
+            if known.count and (now >= known.due or known.due - now > _EVERY):
+                self._say(refusal, known.count)
+                known.due, known.count = now + _EVERY, 0
+            elif not known.count and now >= known.due:
+                del self._known[refusal]
+
+    def end(self) -> None:
+        """Log all that was not logged: the processor ends."""
+        for refusal, known in self._known.items():
+            if known.count:
+                self._say(refusal, known.count)
+        self._known.clear()
+
+    @staticmethod
+    def _say(refusal: Refusal, count: int) -> None:
+        is_response = refusal.kind is PutKind.RESPONSE
+        numbers = (RESPONSE_FAILED, DEAD_LETTER) if is_response else (DEAD_LETTER,)
+        what = f"{refusal.kind.value}{'' if count == 1 else 's'}"
+        about = {"queue": refusal.queue, "reason": refusal.reason, "count": count, "numbers": numbers}
+        text = "queue %s refused %d %s with reason %s: put on the dead-letter queue"
+        _log.warning(text, refusal.queue, count, what, refusal.reason, extra=about)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -220,7 +221,7 @@ def numbered(path: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationOptions:
+class MigrationOptions(ABC):
     """What an administrator gives to strmqbrk and to migmbbrk, by the names of click's parameters."""
 
     qmgr: str
@@ -253,9 +254,9 @@ class MigrationOptions:
         return pairs("--prefix", self.prefix, "STREAM=TOPICSTR")
 
     @property
+    @abstractmethod
     def shown(self) -> tuple[str, ...]:
         """All as the log lists them."""
-        raise NotImplementedError
 
     def of_plan(self) -> PlanOptions:
         """Those that the plan depends on. Raises UsageError."""

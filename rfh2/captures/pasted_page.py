@@ -16,7 +16,7 @@ from typing import Final
 
 from rfh2.captures.text_lines import as_utf8
 from rfh2.ccsid import EBCDIC_FIELDS
-from rfh2.patterns import repeated
+from rfh2.folders import repeated
 
 _CONTROL: Final = re.compile(
     r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)|[@-Z\\^_=>])|[\x00-\x08\x0e-\x1a]"

@@ -13,8 +13,7 @@ from typing import Final
 
 from rfh2.captures.pasted_page import BEGINNINGS, Page, Piece, begins_like_a_message
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.folders import Folder
-from rfh2.patterns import repeated
+from rfh2.folders import Folder, repeated
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 

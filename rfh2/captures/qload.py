@@ -25,7 +25,7 @@ from rfh2.captures.amqsbcg import BYTES, NUMBERS, SPANS, PrintedDescriptor, prin
 from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
 from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError, DecodeError
-from rfh2.patterns import repeated
+from rfh2.folders import repeated
 
 # In the order in which they are written; ApplIdentityData and ApplOriginData as hex, as is the tools' default.
 _ATTRIBUTES: dict[str, str] = {

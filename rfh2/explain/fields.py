@@ -15,9 +15,8 @@ from rfh2 import pcf
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import EncodeError
 from rfh2.explain.form import FieldValue
-from rfh2.layouts import ALL, MQMD1, MQMD2, MQRFH, Layout, characters
+from rfh2.layouts import ALL, MQMD1, MQMD2, MQRFH, STEPPED_OVER, Layout, characters
 from rfh2.mqmd import identifier, name_of
-from rfh2.prologue import STEPPED_OVER
 
 BYTE_STRINGS: Final = frozenset({"MsgId", "CorrelId", "GroupId", "AccountingToken"})
 """Fields of bytes that are no characters; shown as hex."""

@@ -33,9 +33,9 @@ from rfh2.explain.form import FieldValue
 from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.explain.rebuild_header import Before, DecodedBody, DecodedMessage, Rebuilt, describe, from_hex, rebuild_header
 from rfh2.explain.rebuild_pcf import pcf_data
+from rfh2.layouts import STEPPED_OVER
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
-from rfh2.prologue import STEPPED_OVER
 
 FORMAT_OF: Final[dict[str, str]] = {
     "MQRFH2": MQHRF2,

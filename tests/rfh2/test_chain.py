@@ -11,9 +11,9 @@ from rfh2.chain import MAX_HEADERS, Header, decode_chain, sniffed
 from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder
+from rfh2.layouts import SteppedHeader
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
-from rfh2.prologue import SteppedHeader
 from rfh2.rfh2 import Rfh2
 
 PSC = Folder.of("<psc><Command>Publish</Command></psc>")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rfh2.patterns import repeated
+from rfh2.folders import repeated
 
 ROOT = Path(__file__).parents[2]
 # A closing bracket that is not escaped, repeated possessively.

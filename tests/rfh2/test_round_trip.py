@@ -30,7 +30,7 @@ from rfh2 import (
     encode,
 )
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
-from rfh2.prologue import STEPPED_OVER
+from rfh2.layouts import STEPPED_OVER
 
 LONGS = st.integers(-(2**31), 2**31 - 1)
 ENCODINGS = st.sampled_from([273, 546, 785, 1041, 529, 0, -1])

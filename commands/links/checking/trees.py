@@ -14,9 +14,8 @@ from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.records import Routes
-from commands.links.mqtt.answers import Granted, Received
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
-from commands.links.mqtt.packets import FENCE, MqttPublication
+from commands.links.mqtt.packets import FENCE, Granted, MqttPublication, Received
 from commands.links.nats.connection import (
     Names,
     NatsConnection,

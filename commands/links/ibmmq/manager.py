@@ -20,9 +20,8 @@ from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import Address
 from commands.disk.errors import QueueManagerInUseError
 from commands.links.engine.spool import Refused, put_dead
-from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.channel import connection_to
-from commands.links.ibmmq.connection import Connection
+from commands.links.ibmmq.connection import AttributeCache, Connection
 from commands.links.ibmmq.record import LiveState, RecordError, UnitRecord, read_record
 from commands.links.ibmmq.undelivered import UndeliveredBefore
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record

@@ -19,8 +19,7 @@ from commands.broker.objects import Definition, LocalQueue
 from commands.client.errors import BackedOutError, ConnectionLostError, MqError
 from commands.config.settings import QueuesConfig
 from commands.disk.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
-from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
-from commands.links.ibmmq.connection import Connection, Got
+from commands.links.ibmmq.connection import AttributeCache, Connection, Got, QueueAttributes
 from commands.links.ibmmq.input_queues import InputQueues
 from commands.links.ibmmq.record import FORMAT, LiveState, UnitRecord
 from commands.links.ibmmq.undelivered import UndeliveredBefore, UndeliveredOnQueue, put_at

@@ -22,8 +22,7 @@ from commands.config.settings import TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import Prepared, Sent, TreeUnreachableError, Waiting, too_large
 from commands.links.engine.filters import Positions
-from commands.links.engine.log_adapter import LogAdapter, capabilities_of
-from commands.links.engine.logs import Following, LogReader, Placed, batches
+from commands.links.engine.log_adapter import Following, LogAdapter, LogReader, Placed, batches, capabilities_of
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.properties import TreeMessage
 from commands.links.engine.spool import Spool

@@ -22,10 +22,17 @@ from commands.links.engine.filters import matcher_of
 from commands.links.engine.inbound_writer import NativePublication, Unreadable
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
-from commands.links.mqtt.answers import Granted, Received, SentPacket
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.filters import Filters, Subscribing
-from commands.links.mqtt.packets import BridgeState, MqttPublication, StateTopic, native_of
+from commands.links.mqtt.packets import (
+    BridgeState,
+    Granted,
+    MqttPublication,
+    Received,
+    SentPacket,
+    StateTopic,
+    native_of,
+)
 from commands.links.mqtt.sender import MqttSender
 from commands.links.mqtt.snapshots import Snapshots
 from commands.links.mqtt.topics import filter_of, why_not_shared, why_not_topic

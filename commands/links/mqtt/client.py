@@ -21,8 +21,15 @@ from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError, client_context, why_unreachable
 from commands.links.engine.threads import Backoff
-from commands.links.mqtt.answers import Granted, MqttConnection, Received, SentPacket, Ticket
-from commands.links.mqtt.packets import WILL_DELAY_S, MqttPublication
+from commands.links.mqtt.packets import (
+    WILL_DELAY_S,
+    Granted,
+    MqttConnection,
+    MqttPublication,
+    Received,
+    SentPacket,
+    Ticket,
+)
 from rfh2.distribution import how_to_install
 
 try:

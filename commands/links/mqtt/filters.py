@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from commands.links.engine.adapter import FilterAnswer, Subscribed, TreeUnreachableError
 from commands.links.engine.filters import FilterTree, read_state, unreadable, write_state
-from commands.links.mqtt.answers import Ticket, refusal
 from commands.links.mqtt.client import RETAIN_IF_NEW, RETAIN_NEVER, MqttClient
+from commands.links.mqtt.packets import Ticket, refusal
 from commands.links.mqtt.sender import BREAKS
 
 # So many identifiers are set apart at once: what a crash wastes, of the 268,435,455 that MQTT has (3.8.2.1.2).

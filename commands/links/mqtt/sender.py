@@ -26,9 +26,8 @@ from commands.links.engine.adapter import (
     too_large,
 )
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.mqtt.answers import Granted, SentPacket, refusal
 from commands.links.mqtt.client import MqttClient
-from commands.links.mqtt.packets import MqttPublication, packet_for
+from commands.links.mqtt.packets import Granted, MqttPublication, SentPacket, packet_for, refusal
 from commands.links.mqtt.topics import why_not_topic
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 

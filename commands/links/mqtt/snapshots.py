@@ -18,9 +18,8 @@ from typing import Final
 from commands.config.settings import TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import TreeRefusedError, TreeUnreachableError
-from commands.links.mqtt.answers import Received, refusal
 from commands.links.mqtt.client import RETAIN_NOW, MqttClient
-from commands.links.mqtt.packets import FENCE, MqttPublication
+from commands.links.mqtt.packets import FENCE, MqttPublication, Received, refusal
 
 _log = logging.getLogger("qpubsub.mqtt")
 _SILENCE_S: Final = 0.5

@@ -17,8 +17,7 @@ from typing import Any, Final
 from commands.config.settings import TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, UnansweredError, Waiting, too_large
-from commands.links.engine.log_adapter import LogAdapter, capabilities_of
-from commands.links.engine.logs import batches
+from commands.links.engine.log_adapter import LogAdapter, batches, capabilities_of
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.spool import Spool
 from commands.links.nats.connection import Names, NatsSession, refusal

@@ -18,7 +18,7 @@ from commands.config.settings import TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.filters import Positions
-from commands.links.engine.logs import Following, Placed
+from commands.links.engine.log_adapter import Following, Placed
 from commands.links.engine.properties import TreeMessage
 from commands.links.nats.connection import Names, NatsConnection, NatsSession, configs_of, make_stream, why_unfit
 from commands.links.nats.messages import cover, record_of, wildcards_of

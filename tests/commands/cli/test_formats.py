@@ -23,6 +23,7 @@ from rfh2.chain import describing
 from rfh2.constants import MQRC_RFH_STRING_ERROR
 from rfh2.dlh import Dlh
 from rfh2.folders import Folder
+from rfh2.layouts import STEPPED_OVER, SteppedHeader
 from rfh2.mde import Mde
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
@@ -39,7 +40,6 @@ from rfh2.pcf_names import (
     MQIACF_SEQUENCE_NUMBER,
 )
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
-from rfh2.prologue import STEPPED_OVER, SteppedHeader
 from rfh2.rfh1 import Rfh1, write as name_value_string
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh

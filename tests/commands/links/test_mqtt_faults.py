@@ -22,9 +22,8 @@ from commands.config.urls import parse_address
 from commands.links.engine.message_for_tree import publishing
 from commands.links.engine.pumps import OutboundPump
 from commands.links.mqtt.adapter import MqttAdapter
-from commands.links.mqtt.answers import Granted
 from commands.links.mqtt.client import MqttClient
-from commands.links.mqtt.packets import MqttPublication
+from commands.links.mqtt.packets import Granted, MqttPublication
 from commands.links.mqtt.sender import MqttSender
 from commands.links.mqtt.snapshots import Snapshots
 from commands.qmgr.store.messages import StoredMessage

@@ -10,8 +10,8 @@ import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import PutKind
+from commands.qmgr.delivery import Refusal, RefusalLog
 from commands.qmgr.processor import Processor
-from commands.qmgr.refusals import Refusal, RefusalLog
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.monitoring.traffic import CONTROL, STREAM, publish, put, register
 

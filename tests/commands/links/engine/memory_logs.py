@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.filters import Positions
-from commands.links.engine.logs import Following, Placed
+from commands.links.engine.log_adapter import Following, Placed
 from commands.links.engine.properties import TreeMessage
 
 

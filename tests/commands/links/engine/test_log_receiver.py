@@ -11,8 +11,7 @@ import pytest
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.filters import FollowedFilters, Positions
 from commands.links.engine.inbound_writer import NativePublication
-from commands.links.engine.log_adapter import LogAdapter, LogReceiver
-from commands.links.engine.logs import batches
+from commands.links.engine.log_adapter import LogAdapter, LogReceiver, batches
 from commands.links.engine.properties import TreeMessage
 from commands.links.kafka.adapter import LastMessages, SentMarks
 from tests.commands.links.engine.memory_logs import MemoryLogs
