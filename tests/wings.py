@@ -26,10 +26,10 @@ ROOMS: Final[Mapping[str, Room]] = {
     "annotation": Room(("rfh2.explain",), ("wire",)),
     "streams": Room(("streams",), ("wire",)),
     "base": Room(("commands.config", "commands.disk", "commands.pages", "commands.terminal"), ("wire",)),
-    "client": Room(("commands.client",), ("wire", "annotation", "base")),
+    "client": Room(("commands.client",), ("wire", "base")),
     "core": Room(
         ("commands.model", "commands.headers", "commands.broker", "commands.network", "commands.templates"),
-        ("wire", "annotation", "streams", "base"),
+        ("wire", "streams"),
     ),
     "mqsc": Room(("commands.mqsc",), ("wire", "streams", "core")),
     # A queue manager at work.
@@ -39,7 +39,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "running": Room(
         ("commands.running", "commands.monitoring"), (*_CORE, "mqsc", "qmgr", "links", "listener", "analysis")
     ),
-    "console": Room(("commands.console",), (*_CORE, "annotation", "mqsc", "qmgr", "listener", "running", "analysis")),
+    "console": Room(("commands.console",), (*_CORE, "annotation", "mqsc", "qmgr", "running", "analysis")),
     # Analysis, which needs no queue manager.
     "analysis": Room(("commands.explain", "commands.replay"), (*_CORE, "annotation", "mqsc")),
     "spark": Room(("commands.replay.spark",), (*_CORE, "mqsc", "analysis")),
@@ -57,7 +57,6 @@ ROOMS: Final[Mapping[str, Room]] = {
             "mqsc",
             "qmgr",
             "links",
-            "listener",
             "running",
             "console",
             "analysis",
