@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rfh2.ccsid import ASCII_FIELDS, BYTE_ORDERS, EBCDIC_FIELDS, ByteOrder
 from rfh2.constants import (
@@ -19,6 +19,9 @@ from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import MQMD1, MQMD2, characters
 
 _STRUC_ID = b"MD  "
+STRUC_IDS: Final = (_STRUC_ID, "MD  ".encode(EBCDIC_FIELDS))
+VERSION_1: Final = (b"\0\0\0\1", b"\1\0\0\0")
+VERSION_2: Final = (b"\0\0\0\2", b"\2\0\0\0")
 _STRUC_ID_EBCDIC = _STRUC_ID.decode("ascii").encode(EBCDIC_FIELDS)
 _CHARSETS = {_STRUC_ID: ASCII_FIELDS, _STRUC_ID_EBCDIC: EBCDIC_FIELDS}
 _LAYOUTS = {1: MQMD1, 2: MQMD2}
@@ -158,6 +161,16 @@ def read_mqmd(data: bytes | bytearray, offset: int = 0) -> RawMqmd:
     """
     (_, order, charset), size, values = _unpacked(data, offset)
     return RawMqmd._make((*values, order, charset, bytes(data[offset : offset + size])))
+
+
+def descriptor_length(data: bytes | bytearray, at: int = 0) -> int | None:
+    """Length in bytes of the MQMD at *at*, by its StrucId and Version; None where there is none."""
+    if data[at : at + 4] not in STRUC_IDS:
+        return None
+    version = data[at + 4 : at + 8]
+    if version in VERSION_1:
+        return 324
+    return 364 if version in VERSION_2 else None
 
 
 def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:

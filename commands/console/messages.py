@@ -15,7 +15,7 @@ from commands.explain.equivalents.records import MessageView, record_view
 from commands.explain.reading import explained
 from commands.explain.selection import compile_where
 from commands.explain.sentence import dead_letter_sentence, response_sentence, sentence
-from commands.replay.step import Timeline
+from commands.replay.step.timeline import Timeline
 from commands.replay.step.views import change_lines, state_lines, step_lines
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, CaptureRecord, read_captures

@@ -21,7 +21,7 @@ from commands.broker.authority import GroupsOf
 from commands.config.home import Home
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listing import Listing, TopicLevels
-from commands.replay.step import Timeline
+from commands.replay.step.timeline import Timeline
 from commands.running.journal import where_it_works
 from rfh2.errors import QPubSubError
 

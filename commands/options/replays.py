@@ -24,8 +24,8 @@ from commands.options.verb import FILE, FILE_THAT_IS, PATH_OR_DASH
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError, in_order
 from commands.replay.divided import ClockWentBackError
 from commands.replay.network.local import NetworkSetup
-from commands.replay.step import Block, Timeline, blocks_of
 from commands.replay.step.index_file import IndexFile, mark_of
+from commands.replay.step.timeline import Block, Timeline, blocks_of
 from commands.terminal.console import Console
 from commands.terminal.workers import cores
 from rfh2.captured import CapturedMessage

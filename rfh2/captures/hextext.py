@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.mqmd import descriptor_length, split_descriptor, split_what_is_there, starts_header
+from rfh2.captures.mqmd import split_descriptor, split_what_is_there, starts_header
 from rfh2.captures.record import (
     DEFAULT_BYTES,
     MAX_DESCRIPTOR_BYTES,
@@ -32,6 +32,7 @@ from rfh2.captures.record import (
 )
 from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError
+from rfh2.mqmd import descriptor_length
 
 _LIMIT_BYTES = MAX_MESSAGE_BYTES + MAX_DESCRIPTOR_BYTES
 _LINE_BYTES = 16

@@ -17,7 +17,6 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from rfh2.captures.mqmd import descriptor_length
 from rfh2.captures.tsh import Segment
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
 from rfh2.channel.layouts import (
@@ -36,7 +35,7 @@ from rfh2.channel.layouts import (
 )
 from rfh2.channel.segments import REPLY, SegmentType
 from rfh2.layouts import MQXQH
-from rfh2.mqmd import name_of
+from rfh2.mqmd import descriptor_length, name_of
 
 API_HEADER_BYTES = API_HEADER.size
 # What may stand between the API header and the data: distribution lists, structures of versions yet unknown.

@@ -30,7 +30,7 @@ from rfh2.captures.compressed import (
 )
 from rfh2.captures.formats import FORMATS, CaptureFormat
 from rfh2.captures.hextext import is_hextext, read_hextext
-from rfh2.captures.mqmd import descriptor_length, properties_length, starts_header
+from rfh2.captures.mqmd import properties_length, starts_header
 from rfh2.captures.pcap_packets import is_pcap
 from rfh2.captures.qload import is_qload
 from rfh2.captures.record import (
@@ -46,6 +46,7 @@ from rfh2.captures.record import (
 from rfh2.captures.text_lines import as_utf8, prefixed
 from rfh2.chain import sniffed
 from rfh2.errors import CaptureError
+from rfh2.mqmd import descriptor_length
 
 HEAD_BYTES = 65_536
 """How much of a file ``detect`` wants to see; less is enough for everything but RFHUtil's blocks of properties."""

@@ -20,15 +20,25 @@ Nothing is checked before the first authority record is set.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Protocol
 
 from commands.broker.authority import Action, GroupsOf, RecordedAuthority, no_groups
-from commands.broker.objects import Objects
+from commands.broker.objects import LocalQueue, Objects, QueueManager
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED
 from streams.topic_objects import TopicObjects
+
+
+class Definitions(Protocol):
+    """A unit of work of the queue manager, as far as authority is read in it."""
+
+    @property
+    def definitions_version(self) -> int | None: ...
+    def load_objects(self) -> Objects: ...
+    def queue_manager(self) -> QueueManager: ...
+    def find_queue(self, name: str) -> LocalQueue | None: ...
+    def topic_behind(self, name: str) -> str | None: ...
 
 
 def check_enabled(objects: Objects) -> None:
@@ -49,11 +59,11 @@ class TopicDefinitions:
         self._groups_of = groups_of
         self._known: tuple[int, Objects, RecordedAuthority] | None = None
 
-    def authority(self, unit: EmbeddedUnitOfWork) -> RecordedAuthority:
+    def authority(self, unit: Definitions) -> RecordedAuthority:
         """What users may do. Raises StoreError. It does not know dynamic queues: they are no definitions."""
         return self._definitions(unit)[1]
 
-    def check_topic(self, unit: EmbeddedUnitOfWork, topic: str) -> None:
+    def check_topic(self, unit: Definitions, topic: str) -> None:
         """Raises MqiError 2051 where nothing may be put to *topic* now, 2531 where to none, StoreError."""
         objects, _ = self._definitions(unit)
         check_enabled(objects)
@@ -61,15 +71,15 @@ class TopicDefinitions:
         if not resolved.pub:
             raise MqiError(MQRC_PUT_INHIBITED, f"topic object {resolved.object_name} has PUB(DISABLED)")
 
-    def objects(self, unit: EmbeddedUnitOfWork) -> Objects:
+    def objects(self, unit: Definitions) -> Objects:
         """All definitions; the same object as long as they are the same. Raises StoreError."""
         return self._definitions(unit)[0]
 
-    def topics(self, unit: EmbeddedUnitOfWork) -> TopicObjects:
+    def topics(self, unit: Definitions) -> TopicObjects:
         """The topic objects. Raises StoreError."""
         return self._definitions(unit)[0].topics
 
-    def _definitions(self, unit: EmbeddedUnitOfWork) -> tuple[Objects, RecordedAuthority]:
+    def _definitions(self, unit: Definitions) -> tuple[Objects, RecordedAuthority]:
         version = unit.definitions_version
         if self._known is not None and self._known[0] == version:
             return self._known[1:]
@@ -104,29 +114,29 @@ class OpenAuthority:
     def __init__(self, definitions: TopicDefinitions, user: str) -> None:
         self._definitions, self._user = definitions, user
 
-    def connect(self, unit: EmbeddedUnitOfWork) -> None:
+    def connect(self, unit: Definitions) -> None:
         """Whether the user may connect."""
         self._check_queue_manager(unit, self._user, _CONNECTS)
 
-    def acting_user(self, unit: EmbeddedUnitOfWork, options: int, alternate: str) -> str:
+    def acting_user(self, unit: Definitions, options: int, alternate: str) -> str:
         """Whose authorities count: the user's, or with MQOO_ALTERNATE_USER_AUTHORITY those of *alternate*."""
         if not options & m.MQOO_ALTERNATE_USER_AUTHORITY:
             return self._user
         self._check_queue_manager(unit, self._user, ("ALTUSR",))
         return alternate.lower()  # as users who connect are
 
-    def queue_manager(self, unit: EmbeddedUnitOfWork, options: int, user: str) -> None:
+    def queue_manager(self, unit: Definitions, options: int, user: str) -> None:
         """Whether *user* may open the queue manager itself."""
         self._check_queue_manager(unit, user, _asked(options))
 
-    def topic(self, unit: EmbeddedUnitOfWork, topic: str, options: int, user: str) -> None:
+    def topic(self, unit: Definitions, topic: str, options: int, user: str) -> None:
         """Whether *user* may publish at *topic*, where that is what *options* ask for."""
         if options & m.MQOO_OUTPUT:
             if not self._definitions.authority(unit).may_use_topic(user, Action.PUBLISH, topic):
                 raise _refused(user, "PUB", f"at '{topic}'")
             self._check_queue_manager(unit, user, _OF_QMGR_TOO.intersection(_asked(options)))
 
-    def queue(self, unit: EmbeddedUnitOfWork, name: str, options: int, user: str) -> None:
+    def queue(self, unit: Definitions, name: str, options: int, user: str) -> None:
         """Whether *user* may open the local queue or the alias *name*, or have it made for output.
 
         A queue that neither is there nor will be made needs no authority: that it is missing is another reason.
@@ -145,30 +155,28 @@ class OpenAuthority:
             self._check_queue(unit, user, found.name, ("SET",), found.owner)  # it is the queue that MQSET changes
         self._check_queue(unit, user, name, asked, owner)
 
-    def model(self, unit: EmbeddedUnitOfWork, name: str, options: int, user: str) -> None:
+    def model(self, unit: Definitions, name: str, options: int, user: str) -> None:
         """Whether *user* may have a queue made from the model queue *name*."""
         self._check_queue(unit, user, name, _asked(options) | {"DSP"})
 
-    def transmission(self, unit: EmbeddedUnitOfWork, name: str, options: int, user: str) -> None:
+    def transmission(self, unit: Definitions, name: str, options: int, user: str) -> None:
         """Whether *user* may send messages to other queue managers by transmission queue *name*."""
         self._check_queue(unit, user, name, _asked(options))
 
     @staticmethod
-    def _is_known(unit: EmbeddedUnitOfWork, name: str, options: int) -> bool:
+    def _is_known(unit: Definitions, name: str, options: int) -> bool:
         """Whether *name*, no local queue, is an alias, or will be a queue when it is opened."""
         return unit.topic_behind(name) is not None or (
             bool(options & m.MQOO_OUTPUT) and not unit.queue_manager().strict
         )
 
-    def _check_queue(
-        self, unit: EmbeddedUnitOfWork, user: str, name: str, asked: Iterable[str], owner: str = ""
-    ) -> None:
+    def _check_queue(self, unit: Definitions, user: str, name: str, asked: Iterable[str], owner: str = "") -> None:
         authorities = frozenset(asked)
         if not self._definitions.authority(unit).may_use_queue(user, name, authorities, owner):
             raise _refused(user, " ".join(sorted(authorities)), f"for queue {name}")
         self._check_queue_manager(unit, user, _OF_QMGR_TOO & authorities)
 
-    def _check_queue_manager(self, unit: EmbeddedUnitOfWork, user: str, asked: Iterable[str]) -> None:
+    def _check_queue_manager(self, unit: Definitions, user: str, asked: Iterable[str]) -> None:
         authorities = frozenset(asked)
         if authorities and not self._definitions.authority(unit).may_use_queue_manager(user, authorities):
             raise _refused(user, " ".join(sorted(authorities)), "for the queue manager")

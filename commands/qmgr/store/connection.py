@@ -11,14 +11,16 @@ of a connection shows whether its program ended without closing it (``QueueManag
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+from commands.broker.objects import LocalQueue
 from commands.disk.errors import UnknownQueueError
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.state_table import Close
-from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from commands.qmgr.store.state_table import Close, DynamicQueues
+from commands.qmgr.store.uncommitted import Uncommitted
 from rfh2.errors import QueueError
 from rfh2.mqi_constants import MQRC_HOBJ_ERROR, MQRC_Q_DELETED
 
@@ -34,10 +36,18 @@ class OpenQueue:
     made: bool
 
 
+class _UnitOfWork(Protocol):
+    @property
+    def dynamic(self) -> DynamicQueues: ...
+    @property
+    def uncommitted(self) -> Uncommitted: ...
+    def find_queue(self, name: str) -> LocalQueue | None: ...
+
+
 class _Store(Protocol):
     @property
     def database(self) -> Database: ...
-    def unit_of_work(self) -> EmbeddedUnitOfWork: ...
+    def unit_of_work(self) -> AbstractContextManager[_UnitOfWork]: ...
 
 
 class ProgramConnection:
@@ -46,7 +56,7 @@ class ProgramConnection:
     def __init__(self, store: _Store) -> None:
         self._store = store
         self._number: int | None = None  # of the connection, once it holds anything
-        self._given_in: EmbeddedUnitOfWork | None = None  # the unit of work that gave it, if that may have failed
+        self._given_in: _UnitOfWork | None = None  # the unit of work that gave it, if that may have failed
         self._losses = 0  # of the database, when the number was there
         self._open: dict[int, OpenQueue] = {}
         self._handles = 0
@@ -99,7 +109,7 @@ class ProgramConnection:
         del self._open[queue.handle]
         return gone
 
-    def number(self, unit: EmbeddedUnitOfWork) -> int:
+    def number(self, unit: _UnitOfWork) -> int:
         """The connection's own number, the owner of its messages in ``uncommitted``.
 
         Another one than before, where the unit of work that gave it failed, or the database has lost it in a crash.

@@ -14,7 +14,8 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 
 from commands.explain.selection import SelectionError, Where, compile_where
-from commands.replay.step import SnapshotError, StepState, Timeline
+from commands.replay.step.state import SnapshotError, StepState
+from commands.replay.step.timeline import Timeline
 from commands.replay.step.views import change_lines, queue_lines, retained_lines, step_lines, subscription_lines
 from commands.terminal.counted import counted
 from rfh2.terminal_escape import visible

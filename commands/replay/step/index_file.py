@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
-from commands.replay.step import Block, BlockHead, SnapshotError, StepFacts
-from commands.replay.step.state import VERSION as SNAPSHOT_VERSION
+from commands.replay.step.state import VERSION as SNAPSHOT_VERSION, SnapshotError
+from commands.replay.step.stepper import StepFacts
+from commands.replay.step.timeline import Block, BlockHead
 from rfh2.distribution import VERSION
 from rfh2.errors import StoreError, system_words
 

@@ -18,8 +18,8 @@ from commands.console.server import ConsoleApp
 from commands.console.source import Source
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.replay.step import Timeline, blocks_of
 from commands.replay.step.index_file import IndexFile
+from commands.replay.step.timeline import Timeline, blocks_of
 from commands.terminal.users import groups_of
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.captures import read_captures

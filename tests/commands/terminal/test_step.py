@@ -14,8 +14,9 @@ import pytest
 
 from commands.explain.selection import Where, compile_where
 from commands.options.replays import TEXTUAL_MISSING
-from commands.replay.step import SnapshotError, Timeline, blocks_of
 from commands.replay.step.index_file import IndexFile, mark_of
+from commands.replay.step.state import SnapshotError
+from commands.replay.step.timeline import Timeline, blocks_of
 from commands.terminal.console import ExitCode
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
