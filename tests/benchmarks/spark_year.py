@@ -1,10 +1,14 @@
 """A year of captures as people have them, beside the same messages in one sorted Parquet file: time, memory, puts.
 
     python -m tests.benchmarks.spark_year --messages 500000 --gzip-files 365 --small-files 30000
+    python -m tests.benchmarks.spark_year --messages 120000 --gzip-files 0 --subscribers 100000
 
 The first nine tenths of the messages are in compressed JSON Lines, the last tenth in small plain files. A hundredth of
 the times is some milliseconds too early, and most messages have an Expiry. Both forms are replayed with
 ``--monotonic-clock``, and the digest of each set of puts is compared with that of the local replay.
+
+``--gzip-files 0`` leaves out the year. ``--subscribers`` has so many register first, each to a topic of its own or
+nearly so, and none expires: what it costs that all of them are there at the beginning of later ranges.
 """
 
 from __future__ import annotations
@@ -117,9 +121,15 @@ def replayed(spark: SparkSession, source: Path, options: WorkloadOptions) -> tup
     with tempfile.TemporaryDirectory(dir=source.parent) as name:
         target = Path(name, "puts.jsonl")
         order = Order(source, "auto", target, setup_script(options), monotonic_clock=True)
+        state = list[int]()
+
+        def advance(_done: int) -> None:
+            found = Path(f"{target}.partial", "found").rglob("*.parquet")
+            state.append(sum(path.stat().st_size for path in found))
+
         with Meter() as meter:
-            took = Took.by(meter, options.messages, lambda: run(spark, order, lambda _: None, print))
-            peaks = {"java": meter.java_peak, "worker": meter.worker_peak}
+            took = Took.by(meter, options.messages, lambda: run(spark, order, advance, print))
+            peaks = {"java": meter.java_peak, "worker": meter.worker_peak, "state of the ranges": state[-1]}
         print(
             took.told(source.name), json.dumps({kind: f"{peak >> 20} MB" for kind, peak in peaks.items()}), flush=True
         )
@@ -129,7 +139,8 @@ def replayed(spark: SparkSession, source: Path, options: WorkloadOptions) -> tup
 def write_both(options: WorkloadOptions, gzip_files: int, small_files: int, work: Path) -> None:
     """The year, and the same messages in one sorted Parquet file."""
     work.mkdir()
-    write_year(options, gzip_files, small_files, work / "year")
+    if gzip_files:
+        write_year(options, gzip_files, small_files, work / "year")
     with (work / "sorted.parquet").open("wb") as file:
         write_captures(year(options), file, "parquet")
 
@@ -142,24 +153,30 @@ def main() -> None:
     arguments.add_argument("--gzip-files", type=int, default=365)
     arguments.add_argument("--small-files", type=int, default=3000)
     arguments.add_argument("--cores", type=int, default=2)
+    arguments.add_argument("--subscribers", type=int)
     given = arguments.parse_args()
     options = WorkloadOptions(messages=given.messages, expiring=0.7)
+    if many := given.subscribers:
+        options = WorkloadOptions(
+            messages=given.messages, subscribers=many, topics=many, zipf=0, wildcards=0, expiring=0
+        )
+    sources = ("sorted.parquet", "year") if given.gzip_files else ("sorted.parquet",)
     with tempfile.TemporaryDirectory() as name:
         warm, work = Path(name, "warm"), Path(name, "work")
-        write_both(WorkloadOptions(messages=10_000, expiring=0.7), 4, 20, warm)
+        write_both(WorkloadOptions(messages=10_000, expiring=0.7), min(4, given.gzip_files), 20, warm)
         write_both(options, given.gzip_files, given.small_files, work)
         wanted = local_puts(options)
         print(f"puts of the local replay: sha256 {wanted}", flush=True)
         spark = session(f"local[{given.cores}]")
         try:
-            for source in ("sorted.parquet", "year"):
+            for source in sources:
                 replayed(spark, warm / source, WorkloadOptions(messages=10_000, expiring=0.7))
-            results = [replayed(spark, work / source, options) for source in ("sorted.parquet", "year")]
+            results = [replayed(spark, work / source, options) for source in sources]
         finally:
             spark.stop()
-    (alone, _), (whole, _) = results
     same = all(digest == wanted for _, digest in results)
-    print(f"year to sorted Parquet: {whole / alone:.2f} in processor time; puts are those of local: {same}")
+    ratio = results[-1][0] / results[0][0]
+    print(f"{sources[-1]} to {sources[0]}: {ratio:.2f} in processor time; puts are those of local: {same}")
     sys.exit(not same)
 
 

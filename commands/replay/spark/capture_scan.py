@@ -8,8 +8,9 @@ before the second pass.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,6 +116,20 @@ class PreparedInFiles(Prepared):
         given, spark = self.in_files, self.messages.sparkSession
         return each_range(spark, range(self.ranges), lambda number: work(given.retaining(number)), schema)
 
+    def out_of_time(self, work: Work, schema: StructType) -> DataFrame:
+        """As it is there; only the ranges in question are read, twice."""
+        given, behind = self.in_files, self.expiry.behind
+        numbers = sorted({number for by_range in behind.values() for number in by_range})
+
+        def found(number: int) -> Iterator[pa.RecordBatch]:
+            least = {qmgr: by_range[number] for qmgr, by_range in behind.items() if number in by_range}
+            wanted = _out_of_time(given.messages(number), least)
+            for batch in given.messages(number):
+                left = batch.filter(next(wanted)).select(list(COLUMNS))
+                yield left.append_column("range", pa.array([number] * left.num_rows, pa.int32()))
+
+        return each_range(self.messages.sparkSession, numbers, lambda number: work(found(number)), schema)
+
     def fetched(self, places: DataFrame) -> DataFrame:
         """As it is there; but each is looked for where it is, and not all are sent to where they are looked for."""
         given, sought = self.in_files, places.schema
@@ -184,7 +199,6 @@ def surveyed(
             moments_of(part, clocks, count, monotonic_clock=goes_back) for part in (control, retaining)
         )
     messages = _messages(spark, in_files, count)
-    exact, expiry_begins = expiry_of(expiring, clocks, count)
     controlling = sum(facts["controlling"] for facts in facts_of_parts)
     return PreparedInFiles(
         messages,
@@ -192,9 +206,8 @@ def surveyed(
         retaining,
         starts,
         files.count,
-        exact,
+        expiry_of(expiring, clocks, count),
         setting,
-        expiry_begins,
         controlling,
         cores,
         count,
@@ -206,13 +219,45 @@ def each_range(
     spark: SparkSession, numbers: Sequence[int], work: Callable[[int], Iterator[pa.RecordBatch]], schema: StructType
 ) -> DataFrame:
     """What *work* gives for each of these ranges, each in a task of its own, in order."""
+    return in_runs(spark, numbers, len(numbers), lambda some: chain.from_iterable(map(work, some)), schema)
+
+
+def in_runs(
+    spark: SparkSession,
+    numbers: Sequence[int],
+    tasks: int,
+    work: Callable[[Iterable[int]], Iterator[pa.RecordBatch]],
+    schema: StructType,
+) -> DataFrame:
+    """What *work* gives for these ranges, of which each of so many tasks has some that follow each other, in order."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for at in batch.column("id").to_pylist():
-                yield from work(numbers[at])
+        return work(numbers[at] for batch in batches for at in batch.column("id").to_pylist())
 
-    return spark.range(0, len(numbers), 1, max(len(numbers), 1)).mapInArrow(run, schema)
+    return spark.range(0, len(numbers), 1, max(tasks, 1)).mapInArrow(run, schema)
+
+
+def _out_of_time(batches: Batches, behind: Mapping[str, int]) -> Iterator[pa.Array]:
+    """For each batch which of its messages are later than one after them, or on the control queue.
+
+    behind: the least moment after all batches, by queue manager; no others have any.
+    """
+    parts = [
+        (b.column("qmgr"), b.column("now").cast(pa.int64()), pc.equal(b.column("queue"), CONTROL_QUEUE))
+        for b in batches
+    ]
+    if not parts:
+        return
+    qmgrs, moments, control = (pa.chunked_array(chunks) for chunks in zip(*parts, strict=True))
+    at, on_control, wanted = moments.to_numpy(), control.to_numpy(), np.zeros(len(moments), bool)
+    for qmgr, least in behind.items():
+        (theirs,) = np.nonzero(pc.equal(qmgrs, qmgr).to_numpy())
+        earliest = np.minimum.accumulate(np.append(at[theirs], least)[::-1])[::-1][1:]
+        wanted[theirs] = on_control[theirs] | (at[theirs] > earliest)
+    start = 0
+    for qmgr_column, _, _ in parts:
+        yield pa.array(wanted[start : start + len(qmgr_column)])
+        start += len(qmgr_column)
 
 
 def _last_place(spark: SparkSession, raw: InFiles, limit: int) -> Place | None:

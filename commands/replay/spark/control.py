@@ -13,12 +13,8 @@ which is ``plain``. What is not is parsed.
 
 The messages go through an ordinary broker, which traces what it does. What it would put is dropped: the second pass
 makes every put. A subscription does not depend on anything that is published; what is retained matters for what is put
-alone. So publications are left out, with one exception: on queue managers that ``Prepared.exact`` names, what is
-retained goes through too, and between two messages that go through the *tick*: the latest moment among the commands
-between them, at which things expired. Such a queue manager has one task, because what expires depends on every message.
-
-On all others the clock never goes back where something expires. There it does not matter which message notices that
-something has expired: no later one finds it. So it is left out of the ranges that begin when it has expired.
+alone. So publications are left out. What expires is left out of the ranges that begin when every message comes later;
+where a clock goes back, *ticks* go through too, at which it expires (``ticks``), in each task.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from __future__ import annotations
 import pickle
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -38,12 +34,9 @@ from pyspark.sql import (
 )
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
-from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival
 from commands.broker.state import subscription_state
 from commands.broker.times import to_microseconds
-from commands.model import DeletePublication, Publish, PubOpt
-from commands.mqsc.broker import Broker
 from commands.replay.spark.control_tasks import (
     KEY_FIELDS,
     ControlTasks,
@@ -52,15 +45,12 @@ from commands.replay.spark.control_tasks import (
     keyed,
     with_task,
 )
-from commands.replay.spark.prepare import Prepared, Work, once
+from commands.replay.spark.prepare import TICK, Expiry, Prepared, Work, once
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, batch_of, columns
-from commands.templates.templates import PublicationTemplates
 from streams.operations import (
     ClearRetained,
     Effect,
-    RetainedCleared,
-    RetainedStored,
     SubscriptionAdded,
     SubscriptionAltered,
     SubscriptionRemoved,
@@ -81,38 +71,37 @@ NOTES: Final = StructType(
         StructField("operation", BinaryType()),
     ]
 )
-"""What the control plane leaves. kind: SUBSCRIBED, DELETED or RETAINED.
+"""What the control plane leaves. kind: SUBSCRIBED or DELETED.
 
-SUBSCRIBED: the first and the last range at whose beginning there is a subscription, and text, its state. RETAINED: the
-same of what message *seq* left retained on *topic*, on the queue managers that ``exact`` names. DELETED: seq and now of
-a DeletePub; operation, what it does; topic, the only one that it can be about, null for a wildcard.
+SUBSCRIBED: the first and the last range at whose beginning there is a subscription, and text, its state. DELETED: seq
+and now of a DeletePub; operation, what it does; topic, the only one that it can be about, null for a wildcard.
 """
 
 _ARROW_NOTES: Final = arrow_schema(NOTES)
-SUBSCRIBED, DELETED, RETAINED = "subscribed", "deleted", "retained"
-TICK: Final = "(tick)"
-"""The queue of a row that is no message but the latest moment of those between two that go through."""
+SUBSCRIBED, DELETED = "subscribed", "deleted"
 FEWEST_IN_A_TASK: Final = 20_000
 """Control messages for which a task of their own is worth the dealing out."""
 _BATCH_ROWS: Final = 4096
+_ORDER: Final = ("qmgr", "seq", "queue")
+"""A tick comes before the message on the control queue that has its seq."""
 BEFORE_ALL: Final = -1
 """The seq of what the setup defined."""
 FOREVER: Final = 2**63 - 1
 """The seq at which something ends that nothing ended."""
 
 
-def control_plane(prepared: Prepared) -> DataFrame:
-    """The notes of all queue managers, kept on disk when they are first made."""
+def control_plane(prepared: Prepared, ticks: DataFrame | None) -> DataFrame:
+    """The notes of all queue managers, kept on disk when they are first made. ticks: TICKS."""
     tasks = min(prepared.cores, prepared.control_count // FEWEST_IN_A_TASK)
-    plane = ControlPlaneSetup(prepared.setting, prepared.starts, frozenset(prepared.exact), prepared.begins)
+    plane = ControlPlaneSetup(prepared.setting, prepared.starts, prepared.expiry)
     if tasks < 2:
-        return control_messages(prepared).mapInArrow(notes_of(plane), NOTES).persist(StorageLevel.DISK_ONLY)
-    return _in_tasks(prepared, plane, tasks)
+        return control_messages(prepared, ticks).mapInArrow(notes_of(plane), NOTES).persist(StorageLevel.DISK_ONLY)
+    return _in_tasks(prepared, plane, tasks, ticks)
 
 
-def _in_tasks(prepared: Prepared, plane: ControlPlaneSetup, count: int) -> DataFrame:
+def _in_tasks(prepared: Prepared, plane: ControlPlaneSetup, count: int, ticks: DataFrame | None) -> DataFrame:
     """The same, in so many tasks; the notes are made now."""
-    messages = control_columns(prepared)
+    messages = prepared.control.select(*COLUMNS)
     schema = StructType([*messages.schema.fields, *KEY_FIELDS])
     with_keys = messages.mapInArrow(keyed, schema).persist(StorageLevel.DISK_ONLY)
     names = [field.name for field in KEY_FIELDS]
@@ -125,90 +114,28 @@ def _in_tasks(prepared: Prepared, plane: ControlPlaneSetup, count: int) -> DataF
     dealt = deal_out(found, lambda qmgr: plane.setting.broker(qmgr).space.subscriptions(), count)
     placed = StructType([*messages.schema.fields, StructField("task", IntegerType())])
     in_tasks = with_keys.mapInArrow(with_task(dealt), placed)
-    if prepared.exact:
-        in_tasks = in_tasks.union(_exact(prepared).withColumn("task", F.pmod(F.hash("qmgr"), F.lit(count))))
-    in_order = in_tasks.repartitionById(count, "task").sortWithinPartitions("qmgr", "seq")
+    if ticks is not None:
+        every = F.explode(F.sequence(F.lit(0), F.lit(count - 1)))
+        in_tasks = in_tasks.union(_as_messages(ticks).withColumn("task", every))
+    in_order = in_tasks.repartitionById(count, "task").sortWithinPartitions(*_ORDER)
     notes = in_order.mapInArrow(notes_of(plane, dealt), NOTES).persist(StorageLevel.DISK_ONLY)
     notes.count()
     with_keys.unpersist()
     return notes
 
 
-def control_messages(prepared: Prepared) -> DataFrame:
+def control_messages(prepared: Prepared, ticks: DataFrame | None) -> DataFrame:
     """What goes through the first pass, in order, each queue manager in one partition; a tick is on queue ``TICK``."""
-    kept = control_columns(prepared)
-    if prepared.exact:
-        kept = kept.union(_exact(prepared))
-    return kept.repartition("qmgr").sortWithinPartitions("qmgr", "seq")
+    through = prepared.control.select(*COLUMNS)
+    if ticks is not None:
+        through = through.union(_as_messages(ticks))
+    return through.repartition("qmgr").sortWithinPartitions(*_ORDER)
 
 
-def control_columns(prepared: Prepared) -> DataFrame:
-    """What goes through the first pass on queue managers that are not exact: the columns COLUMNS, in no order."""
-    exact = F.col("qmgr").isin(list(prepared.exact)) if prepared.exact else F.lit(False)
-    return prepared.control.where(~exact).select(*COLUMNS)
-
-
-def _exact(prepared: Prepared) -> DataFrame:
-    """The same of those that are, with ticks."""
-    messages = prepared.messages.where(F.col("qmgr").isin(list(prepared.exact)))
-    return _with_ticks(messages, prepared.ranges, prepared.setting)
-
-
-def _with_ticks(messages: DataFrame, ranges: int, setting: ReplaySetup) -> DataFrame:
-    """The messages that go through on exact queue managers, and a tick at the end of each gap between them."""
-    in_order = messages.repartitionById(ranges, "range").sortWithinPartitions("qmgr", "seq").select(*COLUMNS)
-    return in_order.mapInArrow(with_ticks(setting, arrow_schema(in_order.schema)), in_order.schema)
-
-
-def with_ticks(setting: ReplaySetup, schema: pa.Schema) -> Work:
-    """What a task does for this: all messages of one range, with the columns COLUMNS, in; the same columns out."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        ticks: dict[str, tuple[int, datetime]] = {}
-        readers: dict[str, _Reader] = {}
-        for batch in batches:
-            rows: list[tuple[Any, ...]] = []
-            for row in columns(batch, *COLUMNS):
-                seq, now, qmgr, queue, user, md, body = row
-                reader = readers.get(qmgr)
-                if reader is None:
-                    reader = readers[qmgr] = _Reader(setting.broker(qmgr))
-                goes_through, passes_time = reader.read(Arrival(seq, now, queue, md, body, user))
-                if goes_through:
-                    if qmgr in ticks:
-                        rows.append(_tick(qmgr, *ticks.pop(qmgr)))
-                    rows.append(row)
-                elif passes_time:
-                    latest = max(now, ticks[qmgr][1]) if qmgr in ticks else now
-                    ticks[qmgr] = (seq, latest)
-            yield from _batches(rows, schema)
-        yield from _batches([_tick(qmgr, *tick) for qmgr, tick in ticks.items()], schema)
-
-    return run
-
-
-class _Reader:
-    """Reads the messages of one queue manager, for what they are; what they find there makes no difference."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._space = broker.space
-        self._space.restore((), ())
-        self._templates = PublicationTemplates(broker, effects=True, traced=True)
-
-    def read(self, arrival: Arrival) -> tuple[bool, bool]:
-        """Whether a message goes through the control plane; and whether things expire with it."""
-        if arrival.queue == CONTROL_QUEUE:
-            return True, True
-        outcome = self._templates.process(arrival)
-        self._space.forget_retained()
-        command = outcome.command
-        retains = isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
-        goes_through = retains or bool(outcome.effects) or isinstance(command, DeletePublication)
-        return goes_through, outcome.trace is None or outcome.trace.reached
-
-
-def _tick(qmgr: str, seq: int, now: datetime) -> tuple[Any, ...]:
-    return (seq, now, qmgr, TICK, None, None, b"")
+def _as_messages(ticks: DataFrame) -> DataFrame:
+    """The ticks for the control plane, as messages on queue ``TICK``."""
+    nothing = {"queue": F.lit(TICK), "user": F.lit(None), "md": F.lit(None), "body": F.lit(b"")}
+    return ticks.where(~F.col("for_retained")).withColumns(nothing).select(*COLUMNS)
 
 
 def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -222,19 +149,17 @@ class ControlPlaneSetup:
 
     setting: ReplaySetup
     starts: tuple[int, ...]
-    exact: frozenset[str] = frozenset()
-    begins: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    expiry: Expiry
 
     def spans(self, qmgr: str) -> RangeSpans:
         """The ranges of one queue manager."""
-        return RangeSpans(self.starts, self.begins.get(qmgr, {}))
+        return RangeSpans(self.starts, self.expiry.begins.get(qmgr, {}))
 
 
 class RangeSpans:
     """At the beginning of which ranges something is there.
 
-    starts: where ranges begin, and where the last one ends. begins: the last moment before each range, in microseconds
-    since 1970, where something expires and no clock goes back.
+    starts: where ranges begin, and where the last one ends. begins: as in ``Expiry``, of one queue manager.
     """
 
     def __init__(self, starts: tuple[int, ...], begins: Mapping[int, int]) -> None:
@@ -262,14 +187,13 @@ class _ControlPlane:
     """
 
     def __init__(self, qmgr: str, setup: ControlPlaneSetup, tasks: ControlTasks | None, task: int = 0) -> None:
-        self._qmgr, self._exact, self._spans = qmgr, qmgr in setup.exact, setup.spans(qmgr)
+        self._qmgr, self._spans = qmgr, setup.spans(qmgr)
         self._broker = setup.setting.broker(qmgr)
         defined = self._broker.space.subscriptions()
-        if tasks is not None and not self._exact:
+        if tasks is not None:
             defined = tuple(each for each in defined if tasks.of_subscription(qmgr, each) == task)
             self._broker.space.restore(defined, (), setup.setting.broker(qmgr).space)
         self._since = {s.sub_id: (BEFORE_ALL, s) for s in defined}
-        self._stored: dict[str, int] = {}
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """The notes that one message, or tick, leads to."""
@@ -279,8 +203,6 @@ class _ControlPlane:
             return
         outcome = self._broker.trace(arrival)
         yield from self._changed(seq, outcome.effects)
-        if self._exact:
-            return
         assert outcome.trace is not None
         for traced in outcome.trace.operations:
             if isinstance(clears := traced.operation, ClearRetained):
@@ -292,8 +214,6 @@ class _ControlPlane:
         """The notes on what is left."""
         for after, subscription in self._since.values():
             yield from self._subscribed(after, FOREVER, subscription)
-        for topic in list(self._stored):
-            yield from self._ended(topic, FOREVER)
 
     def _changed(self, seq: int, effects: Iterable[Effect]) -> Iterator[tuple[Any, ...]]:
         for effect in effects:
@@ -305,11 +225,6 @@ class _ControlPlane:
                     self._since[subscription.sub_id] = (seq, subscription)
                 case SubscriptionRemoved(subscription):
                     yield from self._closed(seq, subscription)
-                case RetainedStored(retained) if self._exact:
-                    yield from self._ended(retained.topic_string, seq)
-                    self._stored[retained.topic_string] = seq
-                case RetainedCleared(topic):
-                    yield from self._ended(topic, seq)
 
     def _closed(self, seq: int, subscription: Subscription) -> Iterator[tuple[Any, ...]]:
         after, value = self._since.pop(subscription.sub_id)
@@ -319,12 +234,6 @@ class _ControlPlane:
         span = self._spans.of(after, until, subscription.expires_at)
         if span is not None:
             yield (self._qmgr, SUBSCRIBED, *span, subscription_state(subscription), None, None, None, None)
-
-    def _ended(self, topic: str, seq: int) -> Iterator[tuple[Any, ...]]:
-        after = self._stored.pop(topic, None)
-        span = None if after is None else self._spans.of(after, seq, None)
-        if span is not None:
-            yield (self._qmgr, RETAINED, *span, None, topic, after, None, None)
 
 
 def notes_of(setup: ControlPlaneSetup, tasks: ControlTasks | None = None) -> Work:

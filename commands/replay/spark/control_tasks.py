@@ -1,6 +1,6 @@
 """The control plane in several tasks: which task gets which control messages.
 
-Commands that can meet, directly or through others, are a group (``commands.broker.reach``). Groups are dealt out to
+Commands that can meet, directly or through others, are a group (``commands.broker.reading``). Groups are dealt out to
 tasks, the largest first, each to the task that has least. A task has all messages of its groups in the order of
 ``seq``, and gives the notes on their subscriptions that one task for all messages would give.
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StructField, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.broker.reach import NOTHING, Reach, reach_of, reach_of_subscription
+from commands.broker.reading import NOTHING, Reach, reach_of, reach_of_subscription
 from commands.replay.spark.prepare import Work
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, columns
 from streams.subscriptions import Subscription
@@ -96,9 +96,10 @@ class ControlTasks:
         return self.tasks[np.searchsorted(self.keys, keys)]
 
     def of_subscription(self, qmgr: str, subscription: Subscription) -> int:
-        """The task of a subscription that the setup defines."""
+        """The task of a subscription that the setup defines: any one where its queue manager has no messages."""
         key = keys_of(qmgr, reach_of_subscription(subscription)).key
-        return int(self.of(np.array([key], np.int64))[0])
+        at = int(np.searchsorted(self.keys, key))
+        return int(self.tasks[min(at, len(self.tasks) - 1)])
 
 
 def with_task(dealt: ControlTasks) -> Work:

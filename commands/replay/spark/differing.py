@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import (
     DataFrame,
     SparkSession,
@@ -31,9 +32,9 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.reading import Reading
 from commands.explain.selection import EVERYTHING, MessageSelection
-from commands.replay.differences.alike import AlikePublications
 from commands.replay.differences.causes import Cause, Causes, signs_of
 from commands.replay.differences.deliveries import (
+    AlikePublications,
     Mark,
     delivered_by,
     lines_of,
@@ -45,9 +46,9 @@ from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import ComparedMessage, Key, Observed
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
-from commands.replay.spark.control import FOREVER, TICK, control_messages
+from commands.replay.spark.control import FOREVER, control_messages
 from commands.replay.spark.in_order import StagedCapture, staged
-from commands.replay.spark.prepare import Prepared, once, prepared
+from commands.replay.spark.prepare import TICK, Prepared, once, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, DIFFERENCES, arrow_schema, batch_of, columns
 from commands.replay.spark.second_pass import ComparingKeeper, Result, second_pass
@@ -77,8 +78,8 @@ class Known:
     until: int
 
 
-def known_causes(prepared: Prepared) -> dict[str, list[Known]]:
-    """By queue manager, in the order in which they became known."""
+def known_causes(prepared: Prepared, ticks: DataFrame | None) -> dict[str, list[Known]]:
+    """By queue manager, in the order in which they became known. ticks: of version 6."""
     setting = prepared.setting
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -96,7 +97,7 @@ def known_causes(prepared: Prepared) -> dict[str, list[Known]]:
         if rows:
             yield batch_of(rows, _ARROW_CAUSES)
 
-    notes = control_messages(prepared).mapInArrow(run, _CAUSES).toArrow()
+    notes = control_messages(prepared, ticks).mapInArrow(run, _CAUSES).toArrow()
     known: dict[str, list[Known]] = {}
     for batch in notes.to_batches():
         for qmgr, since, until, rule, why, key in columns(batch, *_CAUSES.names):
@@ -229,8 +230,11 @@ def differing(
     # Version 6 has the streams of version 7, and more: its first pass has what both need.
     setting = ReplaySetup(setup, old, monotonic_clock=monotonic_clock)
     ready = prepared(captured, setting, ranges, selection, tasks)
+    # Each use would look for them among all messages again.
+    ready.control.persist(StorageLevel.DISK_ONLY)
     lanes = [first_pass(ready, semantics) for semantics in (old, Semantics.V7.value)]
-    causes = known_causes(ready)
+    causes = known_causes(ready, lanes[0].ticks)
+    ready.control.unpersist()
     watched = frozenset(_watched(ready))
     return Compared(second_pass(ready, lanes, lambda: _DifferenceKeeper(causes, watched, old == V6_BROKER), _KEPT))
 

@@ -106,10 +106,10 @@ def _run(spark: SparkSession, order: Order, advance: Callable[[int], None], say:
     ranges = _ranges(work / "ranges.json", order.ranges or _fitting(capture.files.count, cores))
     setting = ReplaySetup(order.setup, order.semantics, monotonic_clock=order.monotonic_clock)
     ready = surveyed(spark, capture.files, setting, ranges, work / "survey", order.selection, cores)
-    for qmgr, steps in ready.exact.items():
+    for qmgr, steps in ready.expiry.back.items():
         say(
-            f"the clock of {qmgr} goes back {counted(steps, 'time')}, and something expires there: its messages are "
-            "read once more, and its commands in one task. --monotonic-clock avoids this"
+            f"the clock of {qmgr} goes back {counted(steps, 'time')}, and something expires there; ranges that are "
+            f"read once more: {len(ready.expiry.behind[qmgr])} of {ready.ranges}. --monotonic-clock avoids this"
         )
     lane = first_pass(ready, order.semantics)
     found = keep_found(ready, [lane], work / "found")

@@ -38,7 +38,7 @@ from commands.replay.spark.piece_reader import NATURAL
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import PUTS, STREAMED, arrow_schema, columns
 from commands.replay.spark.source import FORMAT, TopicSource, write_batches
-from commands.replay.spark.streaming import LATE, PROBLEM, digest_of, replay_stream
+from commands.replay.spark.streaming import LATE, PROBLEM, READ, digest_of, replay_stream
 from rfh2.captured import CapturedMessage
 from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError, QPubSubError
@@ -55,10 +55,6 @@ _INSTALL_DELTA: Final = how_to_install("delta")
 _MARK: Final = "_qpubsub.json"
 _FILES: Final = "_files"
 _LOCK: Final = "_lock"
-_VERSION: Final = 2
-_READ: Final = (_VERSION,)
-"""The formats of checkpoints that a replay goes on with; it writes the newest. fixtures/checkpoints has one of each. A
-format stays here until the release after the one that replaced it."""
 _BATCH_BYTES: Final = 256 << 20
 _REPORT: Final = StructType([StructField("report", StringType())])
 _ARROW_REPORT: Final = arrow_schema(_REPORT)
@@ -122,12 +118,12 @@ class Following:
                 )
             if _holds_anything(self.checkpoint):
                 raise FollowError(f"{self.checkpoint} is not empty, and is not the checkpoint of a replay")
-            return {"version": _VERSION, "id": uuid.uuid4().hex, **self._parameters()}
-        if mine.get("version") not in _READ:
+            return {"id": uuid.uuid4().hex, **self._parameters(READ[-1])}
+        if mine.get("version") not in READ:
             raise FollowError(
                 f"{self.checkpoint} was written by another version of qpubsub: use that one, or another checkpoint"
             )
-        for name, value in self._parameters().items():
+        for name, value in self._parameters(mine["version"]).items():
             if mine.get(name) != value:
                 why = f"{self.checkpoint} {_WHY[name]}"
                 raise FollowError(f"{why}: use what it was started with, or another checkpoint")
@@ -136,7 +132,7 @@ class Following:
             raise FollowError(f"{self.target} is not the output that {self.checkpoint} belongs to")
         if theirs is not None and theirs.get("id") != mine["id"]:
             raise FollowError(f"{self.target} is the output of a replay other than that of {self.checkpoint}")
-        return {**mine, "version": _VERSION}
+        return {**mine, **self._parameters(READ[-1])}
 
     def claim(self) -> str:
         """Mark checkpoint and output as belonging together: what the two are marked with.
@@ -150,12 +146,13 @@ class Following:
             _write(directory / _MARK, mark)
         return str(mark["id"])
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self, version: int) -> dict[str, Any]:
         return {
+            "version": version,
             "source": str(self.source.resolve() if isinstance(self.source, Path) else self.source),
             "format": self.form,
             "suffix": self.target.suffix,
-            "setting": digest_of(self._setting),
+            "setting": digest_of(self._setting, version),
             "timers": self._has_timers,
         }
 

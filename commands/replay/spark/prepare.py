@@ -4,9 +4,8 @@ A range is what one task replays. Ranges are made from a histogram of ``seq``, s
 stream, nor numbers that are really time stamps, put most of the work on one task.
 
 A message without a time comes when the last one of its queue manager came. Where the clock goes back *and* something
-expires, the order in which things expire depends on every single message: ``Prepared.exact`` names the queue managers
-for which the replay has to take the longer way (``control``). With a monotonic clock no message comes earlier than the
-one before it, and there is no such queue manager.
+expires, what has expired depends on single messages: ``Expiry.behind`` names the ranges in which the replay has to find
+them (``ticks``). With a monotonic clock no message comes earlier than the one before it, and there are none.
 
 The first pass needs those messages that have a role in it (``FirstPassRole``), which their commands decide. A message
 is parsed only if neither its bytes show its role nor one of the same shape was parsed before.
@@ -19,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 from typing import Any, Final
@@ -109,12 +108,15 @@ def _role_of(md: bytes | None, body: bytes) -> FirstPassRole | None:
 
 
 def once(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """*rows*, which begin with COLUMNS and are in the order of queue manager and seq; exact copies come once.
+    """*rows*, which begin with COLUMNS and are in the order of queue manager and seq: exact copies come once.
 
-    Raises RepeatedSeqError.
+    Ticks pass. Raises RepeatedSeqError.
     """
     last: tuple[Any, ...] = (None, None, None)
     for row in rows:
+        if row[3] == TICK:
+            yield row
+            continue
         if row[0] == last[0] and row[2] == last[2]:
             if row != last:
                 raise RepeatedSeqError.of(row[0], row[2])
@@ -133,6 +135,9 @@ def with_role(*wanted: FirstPassRole) -> Callable[[Iterable[pa.RecordBatch]], It
 
     return run
 
+
+TICK: Final = "(tick)"
+"""The queue of a row that is no message but a moment at which things expire (``ticks``)."""
 
 CHOSEN: Final = "chosen"
 """The column; messages have it where not all are selected."""
@@ -212,11 +217,10 @@ class Prepared:
 
     control: those of them that change subscriptions or look at what is retained. retaining: those on stream queues that
     leave something retained if they succeed. starts: the least seq of each range, and behind them where the last one
-    ends. exact: queue managers on which the clock goes back and something expires, with how often. count: how many
-    messages there are. setting: with what the messages add. begins: by queue manager and range, the last moment before
-    it, in microseconds since 1970, where something expires and no clock goes back. control_count: how many messages are
-    on the control queue, at least. cores: how many tasks may run at a time. fewest: into how many tasks the second pass
-    divides the ranges at least, where neighbouring ones share a task.
+    ends. count: how many messages there are. expiry: the clocks by which something expires. setting: with what the
+    messages add. control_count: how many messages are on the control queue, at least. cores: how many tasks may run at
+    a time. fewest: into how many tasks the second pass divides the ranges at least, where neighbouring ones share a
+    task.
     """
 
     messages: DataFrame
@@ -224,9 +228,8 @@ class Prepared:
     retaining: DataFrame
     starts: tuple[int, ...]
     count: int
-    exact: Mapping[str, int]
+    expiry: Expiry
     setting: ReplaySetup
-    begins: dict[str, dict[int, int]]
     control_count: int
     cores: int
     fewest: int
@@ -240,6 +243,20 @@ class Prepared:
         """What *work* makes of the retaining messages of each range, in order. It takes batches with COLUMNS."""
         in_order = self.retaining.repartitionById(self.ranges, "range").sortWithinPartitions("qmgr", "seq")
         return in_order.select(*COLUMNS).mapInArrow(work, schema)
+
+    def out_of_time(self, work: Work, schema: StructType) -> DataFrame:
+        """What *work* makes of messages in the ranges ``Expiry.behind``: those that are later than one after them, and
+        all on the control queue, in order and whole ranges. It takes batches with COLUMNS and range."""
+        behind = self.expiry.behind
+        places = [(qmgr, number, at) for qmgr, found in behind.items() for number, at in found.items()]
+        table = self.messages.sparkSession.createDataFrame(places, "qmgr string, range int, behind long")
+        after = Window.partitionBy("qmgr", "range").orderBy(F.desc("seq")).rowsBetween(Window.unboundedPreceding, -1)
+        there = self.messages.join(F.broadcast(table), ["qmgr", "range"]).select(*COLUMNS, "range", "behind")
+        moment = F.unix_micros("now")
+        earlier = there.withColumn("earlier", F.least("behind", F.min(moment).over(after)))
+        found = earlier.where((moment > F.col("earlier")) | (F.col("queue") == CONTROL_QUEUE))
+        in_order = found.repartition("range").sortWithinPartitions("range", "qmgr", "seq")
+        return in_order.select(*COLUMNS, "range").mapInArrow(work, schema)
 
     def fetched(self, places: DataFrame) -> DataFrame:
         """*places*, which name a retaining message by qmgr and seq, with that message: the columns COLUMNS."""
@@ -296,7 +313,7 @@ def prepared(
     wanted = ranges or max(cores, -(-count // _MESSAGES_PER_RANGE))
     if count == 0:
         moments = moments_of(messages.withColumn("range", F.lit(0)), {}, 1)
-        return Prepared(moments, moments, moments, (0, 1), 0, {}, setting, {}, 0, cores, 1)
+        return Prepared(moments, moments, moments, (0, 1), 0, Expiry(), setting, 0, cores, 1)
     ranged, starts = _ranged(messages, least, most, count, wanted)
     expiring = _expiring(ranged, setting)
     clocks = _clocks(ranged) if timeless or expiring or setting.monotonic_clock else {}
@@ -315,9 +332,10 @@ def prepared(
     retaining = read.mapInArrow(with_role(FirstPassRole.RETAINING), read.schema)
     if selection.limit is not None and (last := last_place(moments.where(CHOSEN), selection.limit)) is not None:
         moments = moments.where(is_up_to(last))
-    exact, begins = expiry_of(expiring, clocks, len(starts) - 1)
-    fewest = ranges or cores
-    return Prepared(moments, control, retaining, starts, count, exact, setting, begins, controlling, cores, fewest)
+    expiry = expiry_of(expiring, clocks, len(starts) - 1)
+    return Prepared(
+        moments, control, retaining, starts, count, expiry, setting, controlling, cores, fewest=ranges or cores
+    )
 
 
 def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> tuple[DataFrame, tuple[int, ...]]:
@@ -373,6 +391,24 @@ Clocks = dict[str, dict[int, Clock]]
 """By queue manager and range."""
 
 
+NEVER: Final = 2**63 - 1
+"""A moment behind all, in microseconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """The clocks of the queue managers on which something expires; moments in microseconds since 1970.
+
+    back: how often one goes back, where it does. begins: by range, a moment that no message from there on is before;
+    what expires by then is gone. behind: by range in which a message may be later than one after it, the least moment
+    after the range.
+    """
+
+    back: Mapping[str, int] = field(default_factory=dict)
+    begins: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    behind: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+
 def _clocks(messages: DataFrame) -> Clocks:
     """By queue manager and range."""
     before = Window.partitionBy("qmgr", "range").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
@@ -385,11 +421,22 @@ def _clocks(messages: DataFrame) -> Clocks:
     return clocks
 
 
-def expiry_of(expiring: Iterable[str], clocks: Clocks, ranges: int) -> tuple[dict[str, int], dict[str, dict[int, int]]]:
-    """``Prepared.exact`` and ``Prepared.begins``. expiring: queue managers on which something expires."""
-    theirs = {qmgr: clocks.get(qmgr, {}) for qmgr in expiring}
-    exact = {qmgr: steps for qmgr, found in sorted(theirs.items()) if (steps := steps_back(found))}
-    return exact, begins_of({qmgr: found for qmgr, found in theirs.items() if qmgr not in exact}, ranges)
+def expiry_of(expiring: Iterable[str], clocks: Clocks, ranges: int) -> Expiry:
+    """By what the clocks show. expiring: queue managers on which something expires."""
+    theirs = {qmgr: clocks.get(qmgr, {}) for qmgr in sorted(expiring)}
+    last, begins, behind = begins_of(theirs, ranges), dict[str, dict[int, int]](), dict[str, dict[int, int]]()
+    for qmgr, by_range in theirs.items():
+        least = NEVER
+        for number in reversed(range(ranges)):
+            clock = by_range.get(number)
+            if clock is not None:
+                if clock.back or clock.most > least:
+                    behind.setdefault(qmgr, {})[number] = least
+                least = min(least, clock.least)
+            # A message without a time may come at the last one's.
+            if number in last[qmgr]:
+                begins.setdefault(qmgr, {})[number] = min(least, last[qmgr][number])
+    return Expiry({qmgr: steps for qmgr, found in theirs.items() if (steps := steps_back(found))}, begins, behind)
 
 
 def steps_back(clocks: dict[int, Clock]) -> int:

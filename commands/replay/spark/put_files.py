@@ -23,11 +23,8 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark.sql import (
-    DataFrame,
-    functions as F,  # noqa: N812 - Spark's own custom
-)
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql import DataFrame
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from commands.broker.outcome import Arrival
 from commands.broker.puts import PutKind
@@ -35,14 +32,15 @@ from commands.disk.files import put_in_place, to_disk
 from commands.headers.response import Completion
 from commands.replay.put_columns import PutsParquet
 from commands.replay.put_lines import PutLines
-from commands.replay.spark.capture_scan import PreparedInFiles, each_range
+from commands.replay.spark.capture_scan import PreparedInFiles, in_runs
 from commands.replay.spark.prepare import CHOSEN, Prepared
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, columns
-from commands.replay.spark.second_pass import STATE, Keeper, Lane, PutsKeeper, RangeTask, Result, state_of
+from commands.replay.spark.second_pass import STATE, Lane, PutsKeeper, RangeTask, Result, state_of
 
 _BATCH_ROWS: Final = 1024
 _STATE: Final = STATE[:-2]
 _LEVELS: Final = 16
+_TASKS_PER_CORE: Final = 2
 _LEVEL_BITS: Final = 24
 
 
@@ -81,38 +79,55 @@ def blocks_with(number: int) -> list[int]:
 def keep_found(ready: Prepared, lanes: Sequence[Lane], directory: Path) -> Found:
     """Run the first pass of *lanes*, and keep in *directory* what the second one needs. What is kept of it elsewhere
     is given up."""
-    blocks = F.explode(F.udf(blocks_of, "array<int>", useArrow=False)("first", "last"))
-    state = state_of(ready, lanes).select(*_STATE, blocks.alias("block")).repartition("block")
-    in_order = state.sortWithinPartitions("block", "lane", "qmgr", "seq")
+    state = state_of(ready, lanes)
+    schema = StructType([*(state.schema[name] for name in _STATE), StructField("block", IntegerType())])
+    in_order = state.mapInArrow(_in_blocks, schema).repartition("block")
+    in_order = in_order.sortWithinPartitions("block", "lane", "qmgr", "seq")
     in_order.write.mode("overwrite").partitionBy("block").parquet(str(directory))
     for lane in lanes:
-        lane.notes.unpersist()
-        lane.kept.unpersist()
+        lane.give_up()
     return Found(str(directory))
+
+
+def _in_blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of STATE, each once for each of its blocks."""
+    for batch in batches:
+        blocks = [blocks_of(*span) for span in columns(batch, "first", "last")]
+        rows = pa.array([at for at, found in enumerate(blocks) for _ in found], pa.int64())
+        of_rows = pa.array([block for found in blocks for block in found], pa.int32())
+        yield batch.select(_STATE).take(rows).append_column("block", of_rows)
 
 
 def second_pass_in_files(
     ready: PreparedInFiles,
     lanes: Sequence[Lane],
     found: Found,
-    keeper: Callable[[int], Keeper],
+    keeper: Callable[[int], PutsKeeper],
     schema: StructType,
     numbers: Sequence[int],
 ) -> DataFrame:
     """What keepers keep of the ranges of these numbers, in that order; as ``second_pass``.
 
-    keeper: makes one for each range.
+    keeper: makes one for each range. A task has several ranges, if there are enough: a range that follows another one
+    begins with the broker of that one, and with its templates.
     """
     given = ready.in_files
     settings = [(lane.setting, lane.controlled) for lane in lanes]
 
-    def work(number: int) -> Iterator[pa.RecordBatch]:
-        task = RangeTask(settings, keeper(number))
-        for lane, seq, now, qmgr, queue, user, md, body, topic in found.state(number):
-            task.learn(lane, qmgr, Arrival(seq, now, queue, md, body, user), topic)
-        return task.run(_rows(given.messages(number)))
+    def work(some: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        task, following = None, -1
+        for number in some:
+            if task is None or number != following:
+                task = RangeTask(settings, keeper(number))
+                for lane, seq, now, qmgr, queue, user, md, body, topic in found.state(number):
+                    task.learn(lane, qmgr, Arrival(seq, now, queue, md, body, user), topic)
+            else:
+                task.keeper = keeper(number)
+            yield from task.run(_rows(given.messages(number)))
+            following = number + 1
 
-    return each_range(ready.messages.sparkSession, numbers, work, schema)
+    tasks = min(len(numbers), ready.cores * _TASKS_PER_CORE)
+    return in_runs(ready.messages.sparkSession, numbers, tasks, work, schema)
 
 
 def _rows(messages: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:

@@ -6,7 +6,8 @@ Three steps, none of which sees more of a hot topic than of any other:
    and topics, no messages.
 2. Topics are dealt out to tasks, by a hash. Each task gets the publications on them in the order of ``seq``, and with
    them the DeletePubs that may be about one of its topics: those without a wildcard go to one task, the others to
-   each. They run through a topic space (``kept_of``), which shows at the beginning of which ranges each one is there.
+   each, and where a clock goes back the ticks (``ticks``). They run through a topic space (``kept_of``), which shows
+   at the beginning of which ranges each one is there.
 3. The messages of those that are there at the beginning of a range are fetched.
 """
 
@@ -28,7 +29,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from commands.broker.outcome import Arrival
 from commands.mqsc.broker import Broker
-from commands.replay.spark.control import DELETED, FOREVER, RETAINED, ControlPlaneSetup, RangeSpans
+from commands.replay.spark.control import DELETED, FOREVER, ControlPlaneSetup, RangeSpans
 from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, batch_of, columns
@@ -37,6 +38,7 @@ from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.operations import (
     ClearRetained,
+    Effect,
     Publication,
     Published,
     RetainedCleared,
@@ -53,7 +55,7 @@ LAST: Final = StructType(
     ]
 )
 TURNS: Final = StructType([*LAST.fields, StructField("now", TimestampType()), StructField("operation", BinaryType())])
-"""What a task of the second step gets: publications, and DeletePubs, which have now and operation."""
+"""What a task of the second step gets: publications, and DeletePubs, which have now and operation, and ticks: now."""
 
 KEPT: Final = StructType(
     [
@@ -74,40 +76,40 @@ _NOTHING: Final = Message(Mqmd())
 Batches = Iterable[pa.RecordBatch]
 
 
-def kept_retained(prepared: Prepared, notes: DataFrame) -> DataFrame:
+def kept_retained(prepared: Prepared, notes: DataFrame, ticks: DataFrame | None) -> DataFrame:
     """What is retained at the beginning of ranges: KEPT, kept on disk when it is first made. notes: of the control
-    plane."""
-    kept = notes.where(F.col("kind") == RETAINED).select(*KEPT.names)
-    last = prepared.in_ranges(last_in_range(prepared.setting, prepared.exact), LAST)
+    plane. ticks: TICKS."""
+    last = prepared.in_ranges(last_in_range(prepared.setting), LAST)
     partitions = int(last.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(1, min(partitions, prepared.ranges))
     turns = last.withColumns({"now": F.lit(None).cast("timestamp"), "operation": F.lit(None).cast("binary")})
     turns = turns.withColumn("task", _task_of("qmgr", "topic", tasks))
     every = F.sequence(F.lit(0), F.lit(tasks - 1))
     only = F.when(F.col("topic").isNull(), every).otherwise(F.array(_task_of("qmgr", "topic", tasks)))
-    deleted = notes.where(F.col("kind") == DELETED).withColumn("publication", F.lit(None).cast("binary"))
-    turns = turns.union(deleted.select(*TURNS.names, F.explode(only).alias("task")))
-    in_order = turns.repartitionById(tasks, "task").sortWithinPartitions("qmgr", "seq").select(*TURNS.names)
-    setup = ControlPlaneSetup(prepared.setting, prepared.starts, begins=prepared.begins)
-    return kept.union(in_order.mapInArrow(kept_of(setup), KEPT)).persist(StorageLevel.DISK_ONLY)
+    others = notes.where(F.col("kind") == DELETED).select("qmgr", "topic", "seq", "now", "operation")
+    if ticks is not None:
+        nothing = {"topic": F.lit(None).cast("string"), "operation": F.lit(None).cast("binary")}
+        others = others.union(ticks.where("for_retained").withColumns(nothing).select(*others.columns))
+    others = others.withColumn("publication", F.lit(None).cast("binary"))
+    turns = turns.union(others.select(*TURNS.names, F.explode(only).alias("task")))
+    # A tick comes before what its own message left.
+    in_order = turns.repartitionById(tasks, "task").sortWithinPartitions("qmgr", "seq", "publication")
+    setup = ControlPlaneSetup(prepared.setting, prepared.starts, prepared.expiry)
+    kept = in_order.select(*TURNS.names).mapInArrow(kept_of(setup), KEPT)
+    return kept.persist(StorageLevel.DISK_ONLY)
 
 
-def last_in_range(setting: ReplaySetup, exact: Iterable[str]) -> Work:
-    """What a task of the first step does: retaining messages of one range, with the columns COLUMNS, in; LAST out.
-
-    exact: the queue managers whose control plane has what is retained.
-    """
-    left_out = frozenset(exact)
+def last_in_range(setting: ReplaySetup) -> Work:
+    """What a task of the first step does: retaining messages of one range, with the columns COLUMNS, in; LAST out."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         places: dict[str, _Range] = {}
         for batch in batches:
             for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
-                if qmgr not in left_out:
-                    place = places.get(qmgr)
-                    if place is None:
-                        place = places[qmgr] = _Range(setting.broker(qmgr))
-                    place.process(Arrival(seq, now, queue, md, body, user))
+                place = places.get(qmgr)
+                if place is None:
+                    place = places[qmgr] = _Range(setting.broker(qmgr))
+                place.process(Arrival(seq, now, queue, md, body, user))
         rows = [(qmgr, *row) for qmgr, place in places.items() for row in place.rows()]
         for at in range(0, len(rows), _BATCH_ROWS):
             yield batch_of(rows[at : at + _BATCH_ROWS], _ARROW_LAST)
@@ -155,8 +157,10 @@ def kept_of(setup: ControlPlaneSetup) -> Work:
                     timeline = _Timeline(qmgr, setup.setting, setup.spans(qmgr))
                 if publication is not None:
                     rows += timeline.store(topic, seq, pickle.loads(publication))
-                else:
+                elif operation is not None:
                     rows += timeline.delete(seq, now, pickle.loads(operation))
+                else:
+                    rows += timeline.expire(seq, now)
             if len(rows) >= _BATCH_ROWS:
                 yield batch_of(rows, _ARROW_KEPT)
                 rows = []
@@ -187,7 +191,14 @@ class _Timeline:
 
     def delete(self, seq: int, now: datetime, clears: ClearRetained) -> Iterator[tuple[Any, ...]]:
         """Message *seq* is a DeletePub."""
-        for effect in self._space.apply(clears, now):
+        yield from self._cleared(seq, self._space.apply(clears, now))
+
+    def expire(self, seq: int, now: datetime) -> Iterator[tuple[Any, ...]]:
+        """Things expire with message *seq*."""
+        yield from self._cleared(seq, self._space.expire(now))
+
+    def _cleared(self, seq: int, effects: Iterable[Effect]) -> Iterator[tuple[Any, ...]]:
+        for effect in effects:
             if isinstance(effect, RetainedCleared):
                 yield from self._ended(effect.topic_string, seq)
 

@@ -88,13 +88,21 @@ class Lane:
     """One setting under which messages are replayed, and what its first pass left.
 
     notes: of the control plane. controlled: the queue managers that it has notes on; on all others, what the setup
-    defines is valid throughout. kept: what is retained at the beginning of ranges (``retained.KEPT``).
+    defines is valid throughout. kept: what is retained at the beginning of ranges (``retained.KEPT``). ticks:
+    ``ticks.TICKS``.
     """
 
     setting: ReplaySetup
     notes: DataFrame
     controlled: frozenset[str]
     kept: DataFrame
+    ticks: DataFrame | None
+
+    def give_up(self) -> None:
+        """What is kept on disks for it is not needed any more."""
+        for frame in (self.notes, self.kept, self.ticks):
+            if frame is not None:
+                frame.unpersist()
 
 
 def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Keeper], schema: StructType) -> DataFrame:

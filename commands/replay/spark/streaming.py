@@ -47,7 +47,10 @@ PROBLEM: Final = "problem"
 STATE_STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """What ``spark.sql.streaming.stateStore.providerClass`` has to be."""
 
-_VERSION: Final = 2
+READ: Final = (2,)
+"""The formats of state, and of what ``following`` marks with it, that a query goes on with; it writes the last one.
+fixtures/checkpoints has one of each. A format stays here until the release after the one that replaced it."""
+
 _ROW: Final = Row(*STREAMED.names)
 _PLACE: Final = "last long, now long, digest binary, highest long, setting string"
 _WAITING: Final = "at long, queue string, user string, md binary, body binary"
@@ -107,8 +110,8 @@ def _problem(captured: DataFrame) -> Column:
     return F.coalesce(known, missing)
 
 
-def digest_of(setting: ReplaySetup, version: int = _VERSION) -> str:
-    """What the state remembers of a setting, and of the form that it is in."""
+def digest_of(setting: ReplaySetup, version: int) -> str:
+    """What state of a format remembers of a setting."""
     described = json.dumps([version, setting.setup, setting.semantics, *([True] if setting.monotonic_clock else [])])
     return hashlib.sha256(described.encode()).hexdigest()
 
@@ -144,6 +147,7 @@ class _Replay(StatefulProcessor):
 
     def __init__(self, setting: ReplaySetup, hold: int, idle_s: float | None, query: str) -> None:
         self._setting, self._hold, self._idle_s, self._query = setting, hold, idle_s, query
+        self._digests = [digest_of(setting, version) for version in READ]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
@@ -185,17 +189,16 @@ class _Replay(StatefulProcessor):
         """Nothing to do."""
 
     def _where(self) -> _Place:
-        setting = digest_of(self._setting)
         found = self._place.get()
         if found is None:
-            return _Place(-1, 0, b"", -1, setting)
+            return _Place(-1, 0, b"", -1, self._digests[-1])
         place = _Place(*found)
-        if place.setting != setting:
+        if place.setting not in self._digests:
             raise SettingChangedError(
                 "the query was begun with another setup, under other semantics, or by another version of qpubsub: "
                 "start it as it was, or begin again with another checkpoint and another output"
             )
-        return place._replace(digest=bytes(place.digest))
+        return place._replace(digest=bytes(place.digest), setting=self._digests[-1])
 
     def _all_waiting(self) -> dict[int, Waiting]:
         if not self._hold and not self._waiting.exists():

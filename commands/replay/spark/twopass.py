@@ -31,6 +31,7 @@ from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.retained import kept_retained
 from commands.replay.spark.schemas import PUTS, TRANSLATED, arrow_schema, batch_of
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
+from commands.replay.spark.ticks import ticks_of
 
 _SCHEMA: Final = arrow_schema(TRANSLATED)
 _BATCH_ROWS: Final = 2000
@@ -122,9 +123,10 @@ def first_pass(ready: Prepared, semantics: str) -> Lane:
     """Run the control plane."""
     setting = ready.setting.under(semantics)
     own = replace(ready, setting=setting)
-    notes = control_plane(own)
+    ticks = ticks_of(own)
+    notes = control_plane(own, ticks)
     controlled = frozenset(row["qmgr"] for row in notes.select("qmgr").distinct().collect())
-    return Lane(setting, notes, controlled, kept_retained(own, notes))
+    return Lane(setting, notes, controlled, kept_retained(own, notes, ticks), ticks)
 
 
 def replayed(

@@ -12,11 +12,13 @@ import pyarrow as pa
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.times import to_microseconds
 from commands.replay.arrivals import Arrivals
+from commands.replay.spark.capture_scan import _out_of_time
 from commands.replay.spark.control import NOTES, ControlPlaneSetup, notes_of
 from commands.replay.spark.control_tasks import KEY_FIELDS, ControlTasks, Keys, deal_out, keyed, with_task
-from commands.replay.spark.prepare import Clock, FirstPassRole, Roles, expiry_of
+from commands.replay.spark.prepare import TICK, Clock, FirstPassRole, Roles, expiry_of
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, batch_of, columns
+from commands.replay.spark.ticks import TICKS, ticking
 from rfh2.captured import CapturedMessage
 
 Row = tuple[Any, ...]
@@ -65,17 +67,33 @@ def run(work: Any, rows: list[Row], schema: pa.Schema, names: Iterable[str]) -> 
 
 
 def plane_of(rows: Iterable[Row], setting: ReplaySetup, starts: tuple[int, ...]) -> ControlPlaneSetup:
-    """What a task of the control plane knows of *rows*, with the moments at which ranges begin."""
+    """What a task of the control plane knows of *rows*, with the clocks."""
     clocks: dict[str, dict[int, Clock]] = {}
     for row in rows:
-        number = max(at for at, start in enumerate(starts[:-1]) if start <= row[SEQ])
-        at = microseconds(row)
+        number, at = range_of(row, starts), microseconds(row)
         by_range = clocks.setdefault(row[QMGR], {})
-        least = by_range[number].least if number in by_range else at
-        by_range[number] = Clock(least, at, at, False)
-    exact, begins = expiry_of(clocks, clocks, len(starts) - 1)
-    assert not exact
-    return ControlPlaneSetup(setting, starts, begins=begins)
+        known = by_range.get(number, Clock(at, at, at, 0))
+        by_range[number] = Clock(min(known.least, at), max(known.most, at), at, known.back + (at < known.most))
+    return ControlPlaneSetup(setting, starts, expiry_of(clocks, clocks, len(starts) - 1))
+
+
+def range_of(row: Row, starts: tuple[int, ...]) -> int:
+    """The range of a message."""
+    return max(at for at, start in enumerate(starts[:-1]) if start <= row[SEQ])
+
+
+def ticks_in(rows: Iterable[Row], plane: ControlPlaneSetup) -> list[Row]:
+    """TICKS, of *rows* in order."""
+    found: list[Row] = []
+    schema = ROWS.append(pa.field("range", pa.int32()))
+    for number in range(len(plane.starts) - 1):
+        behind = {qmgr: by_range[number] for qmgr, by_range in plane.expiry.behind.items() if number in by_range}
+        theirs = [(*row, number) for row in rows if range_of(row, plane.starts) == number]
+        if behind and theirs:
+            (wanted,) = _out_of_time([batch_of(theirs, schema)], behind)
+            left = [row for row, is_wanted in zip(theirs, wanted.to_pylist(), strict=True) if is_wanted]
+            found += run(ticking(plane.setting), left, schema, TICKS.names)
+    return found
 
 
 def control_tasks(control: list[Row], setting: ReplaySetup, count: int) -> tuple[ControlTasks, list[int]]:
@@ -89,15 +107,21 @@ def control_tasks(control: list[Row], setting: ReplaySetup, count: int) -> tuple
     return dealt, placed.column("task").to_pylist()
 
 
-def notes_in_tasks(control: list[Row], plane: ControlPlaneSetup, count: int) -> list[Row]:
-    """The notes of the control plane in so many tasks."""
+def notes_in_tasks(control: list[Row], plane: ControlPlaneSetup, count: int, ticks: Iterable[Row] = ()) -> list[Row]:
+    """The notes of the control plane in so many tasks. ticks: TICKS."""
+    through = [(seq, now, qmgr, TICK, None, None, b"") for qmgr, seq, now, for_retained in ticks if not for_retained]
     if count == 1 or not control:
-        return run(notes_of(plane), control, ROWS, NOTES.names)
+        return run(notes_of(plane), sorted([*control, *through], key=_place), ROWS, NOTES.names)
     dealt, tasks = control_tasks(control, plane.setting, count)
     work = notes_of(plane, dealt)
     schema = ROWS.append(pa.field("task", pa.int32()))
     notes = []
     for number in range(count):
         theirs = [(*row, task) for row, task in zip(control, tasks, strict=True) if task == number]
-        notes += run(work, theirs, schema, NOTES.names)
+        theirs += [(*row, number) for row in through]
+        notes += run(work, sorted(theirs, key=_place), schema, NOTES.names)
     return notes
+
+
+def _place(row: Row) -> tuple[str, int, str]:
+    return row[QMGR], row[SEQ], row[QUEUE]

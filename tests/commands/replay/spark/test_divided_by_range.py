@@ -20,17 +20,12 @@ from commands.broker.times import EPOCH
 from commands.replay.spark.control import (
     BEFORE_ALL,
     DELETED,
-    NOTES,
-    RETAINED,
     SUBSCRIBED,
-    ControlPlaneSetup,
-    notes_of,
-    with_ticks,
 )
 from commands.replay.spark.prepare import FirstPassRole
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.retained import KEPT, LAST, TURNS, kept_of, last_in_range
-from commands.replay.spark.schemas import COLUMNS, PUTS, arrow_schema, columns
+from commands.replay.spark.schemas import PUTS, arrow_schema, columns
 from commands.replay.spark.second_pass import RangeTask
 from commands.replay.spark.twopass import PutKeeper
 from rfh2.captured import CapturedMessage
@@ -43,70 +38,57 @@ from tests.commands.replay.spark.divided import (
     SEQ,
     Row,
     by_role,
+    microseconds,
     notes_in_tasks,
     plane_of,
     prepared_rows,
     run,
+    ticks_in,
 )
 from tests.commands.replay.spark.test_twopass import difference
-from tests.commands.replay.spark.worlds import SETUP, captures, captures_of_several_groups, local_puts
-
-
-def _in_one_piece(
-    ranges: list[list[Row]], setting: ReplaySetup, starts: tuple[int, ...]
-) -> tuple[list[Row], list[Row]]:
-    """Notes, and what is retained, where the control plane has it too: the longer way, for clocks that go back."""
-    work = with_ticks(setting, ROWS)
-    through = [row for rows in ranges for row in run(work, sorted(rows, key=_place), ROWS, COLUMNS)]
-    plane = ControlPlaneSetup(setting, starts, frozenset(row[QMGR] for row in through))
-    notes = run(notes_of(plane), sorted(through, key=_place), ROWS, NOTES.names)
-    return notes, [(note[0], note[5], note[6], note[2], note[3]) for note in notes if note[1] == RETAINED]
-
-
-def _place(row: Row) -> tuple[str, int]:
-    return row[QMGR], row[SEQ]
+from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures, captures_of_several_groups, local_puts
 
 
 def _in_tasks(
     rows: list[Row], setting: ReplaySetup, starts: tuple[int, ...], tasks: int, control_in: int
 ) -> tuple[list[Row], list[Row]]:
-    """The same in tasks, where no clock goes back."""
+    """Notes, and what is retained."""
     roles = by_role(rows, setting)
     plane = plane_of(rows, setting, starts)
-    notes = notes_in_tasks(roles[FirstPassRole.CONTROL], plane, control_in)
+    ticks = ticks_in(rows, plane)
+    notes = notes_in_tasks(roles[FirstPassRole.CONTROL], plane, control_in, ticks)
     turns: list[Row] = []
     for start, end in pairwise(starts):
         retaining = [row for row in roles[FirstPassRole.RETAINING] if start <= row[SEQ] < end]
-        found = run(last_in_range(setting, ()), retaining, ROWS, LAST.names)
+        found = run(last_in_range(setting), retaining, ROWS, LAST.names)
         turns += [(hash(row[:2]) % tasks, *row, None, None) for row in found]
     for qmgr, kind, _, _, _, topic, seq, now, operation in notes:
         if kind == DELETED:
             for task in range(tasks) if topic is None else (hash((qmgr, topic)) % tasks,):
                 turns.append((task, qmgr, topic, seq, None, now, operation))
+    for qmgr, seq, now, for_retained in ticks:
+        if for_retained:
+            turns += [(task, qmgr, None, seq, None, now, None) for task in range(tasks)]
     kept: list[Row] = []
     for task in range(tasks):
-        theirs = sorted((turn[1:] for turn in turns if turn[0] == task), key=lambda turn: (turn[0], turn[2]))
+        theirs = sorted(
+            (turn[1:] for turn in turns if turn[0] == task), key=lambda turn: (turn[0], turn[2], bool(turn[3]))
+        )
         kept += run(kept_of(plane), theirs, arrow_schema(TURNS), KEPT.names)
     return notes, kept
 
 
 def divided(
-    capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int], tasks: int, control_in: int, exact: bool
+    capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int], tasks: int, control_in: int
 ) -> list[Row]:
-    """The puts, from ranges that begin at *cuts*; topics dealt out to *tasks*, control messages to *control_in*.
-
-    exact: whether what is retained goes through the control plane, and clocks may go back.
-    """
-    rows = prepared_rows(capture, clocks_go_back=exact)
+    """The puts, from ranges that begin at *cuts*; topics dealt out to *tasks*, control messages to *control_in*."""
+    rows = prepared_rows(capture, clocks_go_back=True)
     starts = (rows[0][SEQ], *cuts, rows[-1][SEQ] + 1)
 
     def within(some: list[Row], start: int, end: int) -> list[Row]:
         return [row for row in some if start <= row[SEQ] < end]
 
-    if exact:
-        notes, kept = _in_one_piece([within(rows, *span) for span in pairwise(starts)], setting, starts)
-    else:
-        notes, kept = _in_tasks(rows, setting, starts, tasks, control_in)
+    notes, kept = _in_tasks(rows, setting, starts, tasks, control_in)
     by_place = {(row[QMGR], row[SEQ]): row for row in rows}
     controlled = frozenset(note[0] for note in notes)
     puts: list[Row] = []
@@ -164,13 +146,17 @@ def test_6_1_publications_are_taken_from_the_queues_of_the_brokers_rule(setup: s
     tasks=st.integers(1, 3),
     semantics=st.sampled_from(["v6", "v7"]),
     control_in=st.integers(1, 4),
-    exact=st.booleans(),
+    clocks_go_back=st.booleans(),
+    setup=st.sampled_from([SETUP, EXPIRING]),
 )
-def test_divided_is_whole(data: st.DataObject, tasks: int, semantics: str, control_in: int, exact: bool) -> None:
+def test_divided_is_whole(
+    data: st.DataObject, tasks: int, semantics: str, control_in: int, clocks_go_back: bool, setup: str
+) -> None:
     capture = data.draw(st.one_of(captures(1, 3), captures_of_several_groups()).filter(bool))
     least, most = capture[0].seq, capture[-1].seq
     cuts = st.lists(st.integers(least + 1, most), unique=True, max_size=6) if most > least else st.just([])
-    rows = prepared_rows(capture, clocks_go_back=exact)
+    rows = prepared_rows(capture, clocks_go_back=clocks_go_back)
     timed = [message.model_copy(update={"time": row[NOW]}) for message, row in zip(capture, rows, strict=True)]
-    got = divided(timed, ReplaySetup(SETUP, semantics), sorted(data.draw(cuts)), tasks, control_in, exact)
-    assert not difference(got, local_puts(timed, SETUP, semantics))
+    setting = ReplaySetup(setup, semantics).beginning({row[QMGR]: microseconds(row) for row in reversed(rows)})
+    got = divided(timed, setting, sorted(data.draw(cuts)), tasks, control_in)
+    assert not difference(got, local_puts(timed, setup, semantics))

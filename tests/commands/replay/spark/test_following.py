@@ -23,7 +23,9 @@ from pyspark.sql import SparkSession
 
 from commands.cli import main
 from commands.replay import LocalReplay
-from commands.replay.spark.following import _READ, LATE_FILE, PROBLEM_FILE, Batch, FollowError, Following
+from commands.replay.spark import following as following_module, streaming
+from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE, Batch, FollowError, Following
+from commands.replay.spark.streaming import READ
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures, write_captures
@@ -245,9 +247,14 @@ def test_parquet_which_may_be_a_delta_table(spark: SparkSession, following: Foll
         assert table.transaction_version(f"qpubsub-{mark}") == 0
 
 
-@pytest.mark.parametrize("version", _READ)
-def test_a_checkpoint_of_each_format_that_is_read(spark: SparkSession, tmp_path: Path, version: int) -> None:
+@pytest.mark.parametrize("version", READ)
+def test_a_checkpoint_of_each_format_that_is_read_is_one_of_the_next(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
     """Half of a capture was replayed into it. Its texts name the directory that it was made in."""
+    newest = max(READ) + 1
+    for module in (streaming, following_module):
+        monkeypatch.setattr(module, "READ", (*READ, newest))
     with tarfile.open(ROOT / "fixtures" / "checkpoints" / f"{version}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     for path in tmp_path.rglob("*"):
@@ -262,7 +269,8 @@ def test_a_checkpoint_of_each_format_that_is_read(spark: SparkSession, tmp_path:
     wanted = [put.model_dump_json() for put in LocalReplay(setup).puts(m for m in capture if m is not None)]
     assert len(list(following.target.glob("batch=*"))) == 2
     assert written(following.target) == wanted
-    assert json.loads((following.checkpoint / "_qpubsub.json").read_text())["version"] == max(_READ)
+    assert json.loads((following.checkpoint / "_qpubsub.json").read_text())["version"] == newest
+    following.check()
 
 
 # Killed

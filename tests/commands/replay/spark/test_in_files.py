@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from commands.replay.divided import is_plain
 from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, in_order, with_moments
-from commands.replay.spark.prepare import Clock, FirstPassRole, Roles, prepared
+from commands.replay.spark.prepare import NEVER, Clock, Expiry, FirstPassRole, Prepared, Roles, prepared
 from commands.replay.spark.put_files import blocks_of, blocks_with
 from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.ticks import ticks_of
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
@@ -319,8 +320,8 @@ def test_the_survey_finds_what_is_prepared(spark: SparkSession, tmp_path: Path) 
     setting = ReplaySetup(setup_script(knobs) + "DEFINE SUB(SOON) TOPICSTR('#') DEST(AUDIT) EXPIRY(30)\n")
     one = surveyed(spark, files, setting, 4, tmp_path / "survey")
     other = prepared(frame(spark, capture), setting, 4)
-    assert (one.count, one.exact, one.setting) == (other.count, other.exact, other.setting)
-    assert one.exact == {"QM2": 14}
+    assert (one.count, one.expiry.back, one.setting) == (other.count, other.expiry.back, other.setting)
+    assert one.expiry.back == {"QM2": 14}
     assert _now_of(one.messages) == _now_of(other.messages)
     assert _now_of(one.control) == _now_of(other.control)
     assert set(_now_of(one.retaining)) <= set(_now_of(other.retaining))
@@ -339,8 +340,17 @@ def test_a_clock_that_goes_back_matters_where_something_here_expires(spark: Spar
         )
     files = in_order([written(tmp_path / "a.parquet", as_rows(capture))])
     assert files is not None
-    assert surveyed(spark, files, ReplaySetup(""), 1, tmp_path / "survey").exact == {"QM2": 1}
-    assert prepared(frame(spark, capture), ReplaySetup(""), 1).exact == {"QM2": 1}
+    one = surveyed(spark, files, ReplaySetup(""), 1, tmp_path / "survey")
+    other = prepared(frame(spark, capture), ReplaySetup(""), 1)
+    assert one.expiry == other.expiry == Expiry({"QM2": 1}, {}, {"QM2": {0: NEVER}})
+    ticks = [("QM2", 1, capture[1].time, for_retained) for for_retained in (False, True)]
+    assert _ticks_of(one) == _ticks_of(other) == ticks
+
+
+def _ticks_of(ready: Prepared) -> list[tuple[Any, ...]]:
+    ticks = ticks_of(ready)
+    assert ticks is not None
+    return sorted((qmgr, seq, now.astimezone(UTC), for_retained) for qmgr, seq, now, for_retained in ticks.collect())
 
 
 def _now_of(messages_frame: Any) -> Sequence[tuple[int, datetime, str]]:
