@@ -3,7 +3,7 @@
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
-from migrate.readers import read_sources
+from migrate.readers.sources import read_sources
 from migrate.target import Target
 from rfh2.distribution import VERSION
 

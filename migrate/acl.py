@@ -18,10 +18,10 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
+from migrate.assemble import SYSTEM_TOPICS, acl_object_names
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Access, AclEntry, Key
-from migrate.names import SYSTEM_TOPICS, acl_object_names
 from migrate.plan import TopicGrant
 from rfh2.errors import CommandError
 from streams.topic_objects import BASE_TOPIC, DEFAULT_STREAM, TopicObject, Wildcard

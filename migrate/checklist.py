@@ -16,10 +16,8 @@ from commands.broker.objects import CONTROL_QUEUE
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.known_problems import KNOWN
 from migrate.ledger import Severity, Verdict
-from migrate.log import printable
-from migrate.marker import is_marker
-from migrate.plan import MigrationPlan, Phase, Tool
-from rfh2.terminal_escape import harmless
+from migrate.plan import MigrationPlan, Phase, Tool, is_marker
+from rfh2.terminal_escape import harmless, printable
 from streams.topic_objects import QUEUE_NAMELIST, Namelist
 
 # A number, a bullet or a heading begins a line, and no name does. An underscore within a word is no markup; brackets

@@ -25,8 +25,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, Final, cast
 
-from commands.disk.files import directory_to_disk, put_in_place, to_disk
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import directory_to_disk, make_directory, private, put_in_place, to_disk
 from rfh2.errors import MigrationError, system_words
 
 

@@ -27,16 +27,24 @@ from typing import Any, Final
 from commands.broker.objects import Definition, Objects, definition_of, kind_of, state_of
 from commands.broker.state import subscription_state
 from commands.disk.errors import QueueError
-from commands.disk.files import directory_to_disk, put_in_place, to_disk
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import directory_to_disk, make_directory, private, put_in_place, to_disk
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.copying import copy_of
 from commands.terminal.counted import counted
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.inverse import ALTERED, Inverse, Row, inverse
-from migrate.marker import PREFIX as MARKER, marker_of, moment
-from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
+from migrate.plan import (
+    PREFIX as MARKER,
+    AddSubscription,
+    KeepRetained,
+    MigrationPlan,
+    Step,
+    Store,
+    Tool,
+    marker_of,
+    moment,
+)
 from migrate.target import Target, copied
 from rfh2.errors import MigrationError, StoreError, system_words
 from rfh2.message import encode

@@ -20,17 +20,16 @@ from typing import TextIO
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.terminal.counted import counted
+from migrate.assemble import broker_topic
 from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import AclEntry, Key, LegacyState, LegacySubscription, Product
-from migrate.marker import is_marker
-from migrate.names import broker_topic
-from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool, is_marker
+from rfh2.terminal_escape import one_line, printable
 from streams.subscriptions import PublicationFormat
 from streams.topic_objects import DEFAULT_STREAM, Namelist, TopicObject
 
 _FORMATS = {PublicationFormat.RFH2: "mqrh2", PublicationFormat.RFH1: "mqrfh", PublicationFormat.PCF: "pcf"}
-_SHOWN_CHARACTERS = 256
 
 
 class LogWriter:
@@ -84,11 +83,6 @@ def reading(plan: MigrationPlan) -> Iterator[str]:
 def applying(plan: MigrationPlan) -> Iterator[str]:
     """What is done, step by step; topic objects for access control lists from the last to the first, as guide 8.4."""
     return map(one_line, _applying(plan))
-
-
-def one_line(text: str) -> str:
-    """*text* without control characters, which would end the line or move the cursor."""
-    return "".join(c if c.isprintable() else "." for c in text)
 
 
 def _reading(plan: MigrationPlan) -> Iterator[str]:
@@ -162,14 +156,6 @@ def changed_since(line: str, *, rehearse: bool = False, force: bool = False) -> 
     """That an undo keeps what *line* says, which others have changed, or takes it back. rehearse: that it would."""
     does = "taken back" if force else "kept"
     return f"changed since the migration, and {'would be ' if rehearse else ''}{does}: {line}"
-
-
-def printable(text: str) -> str:
-    """*text* as far as a log can show it; a long one lacks its middle, because a sentence ends with what to do."""
-    half = _SHOWN_CHARACTERS // 2
-    if len(text) > _SHOWN_CHARACTERS:
-        text = f"{text[:half]}... ({len(text)} characters) ...{text[-half:]}"
-    return "".join(c if c.isprintable() else "." for c in text)
 
 
 def _places(plan: MigrationPlan) -> Iterator[str]:

@@ -18,8 +18,19 @@ from migrate.draft import Draft
 from migrate.fingerprint import ReadingDifference, fingerprint
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
-from migrate.marker import Marker, is_marker, marker_of, moment
-from migrate.plan import AddSubscription, MigrationPlan, Phase, PlanOptions, Step, Store, Tool
+from migrate.plan import (
+    AddSubscription,
+    Marker,
+    MigrationPlan,
+    Phase,
+    PlanOptions,
+    Step,
+    Store,
+    Tool,
+    is_marker,
+    marker_of,
+    moment,
+)
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
 from migrate.stream_topics import plan_streams, plan_sub_points

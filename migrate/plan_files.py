@@ -21,7 +21,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
 
 from commands.broker.objects import (
     CONTROL_QUEUE,
@@ -42,8 +41,23 @@ from migrate.checklist import checklist
 from migrate.contents import Content, Spool, encoded_lines
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
-from migrate.marker import is_marker
-from migrate.plan import KeepRetained, MigrationPlan, Store, Tool
+from migrate.plan import (
+    AUTHORITIES,
+    AUTHORITY_COMMANDS,
+    CHECKLIST,
+    ENABLE,
+    NOT_CARRIED,
+    OBJECTS,
+    QUEUES,
+    REGISTRATIONS,
+    RETAINED,
+    SUBSCRIPTIONS,
+    KeepRetained,
+    MigrationPlan,
+    Store,
+    Tool,
+    is_marker,
+)
 from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
 from migrate.publications import is_retain_command, published_again
 from migrate.subscription_files import Defined, FileNote, Keyed, Trial, subscriptions
@@ -54,17 +68,6 @@ from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import CaptureError, QPubSubError
 from rfh2.message import Message, encode
 from streams.topic_objects import Namelist, TopicObject
-
-QUEUES: Final = "1-queues.mqsc"
-OBJECTS: Final = "2-objects.mqsc"
-AUTHORITIES: Final = "3-authorities.mqsc"
-AUTHORITY_COMMANDS: Final = "3-authorities.sh"
-RETAINED: Final = "4-retained-{:02}.qload"
-SUBSCRIPTIONS: Final = "5-subscriptions.mqsc"
-REGISTRATIONS: Final = "6-registrations.qload"
-ENABLE: Final = "7-enable.mqsc"
-NOT_CARRIED: Final = "not-carried.jsonl"
-CHECKLIST: Final = "checklist.md"
 
 
 @dataclass(frozen=True, slots=True)

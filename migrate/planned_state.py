@@ -31,8 +31,7 @@ from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.equivalents import OperationContext, attributes as sub_attributes
 from commands.mqsc.script import NoMqscFormError
 from migrate.legacy_state import Frozen
-from migrate.marker import is_marker
-from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Store
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Store, is_marker
 from migrate.target import Target
 from rfh2.errors import MigrationError
 from streams.topic_objects import DEFAULT_STREAM, Namelist, TopicObject

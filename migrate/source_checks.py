@@ -16,11 +16,10 @@ from migrate.assemble import COMMAND_LINE
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState, Principal, Product, Unread
-from migrate.log import printable
-from migrate.marker import is_marker
-from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, PlanOptions, Step, Tool
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, PlanOptions, Step, Tool, is_marker
 from migrate.visibility import collisions, known_topics, visibility
 from rfh2.errors import MigrationError
+from rfh2.terminal_escape import printable
 from streams.topic_objects import Namelist, TopicObject
 
 _SHOWN: Final = 3

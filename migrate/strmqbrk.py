@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from commands.broker.identity import NAME_SEPARATOR
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.stream_names import NAME_SEPARATOR
 from migrate import source_checks as unmapped_items
 from migrate.attributes import check_parent, migrated_attributes, plan_relations, planned_parent
 from migrate.authorities_plan import plan_authorities
@@ -22,8 +22,7 @@ from migrate.draft import Draft
 from migrate.fingerprint import fingerprint
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
-from migrate.marker import Marker, marker_of, moment
-from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool, marker_of, moment
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
 from migrate.stream_topics import plan_streams, plan_sub_points

@@ -17,7 +17,9 @@ from typing import Final
 
 from commands.broker.objects import Definition, Objects, QueueManager, kind_of, state_of
 from commands.broker.selection import Selection
-from commands.mqsc import Administration, execute, parse
+from commands.mqsc.administration import Administration
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
 from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.reading import definitions_in
 from rfh2.errors import MigrationError

@@ -28,11 +28,10 @@ from migrate.draft import Draft
 from migrate.legacy_state import LegacySubscription
 from migrate.plan import AddSubscription, Collision, Visibility
 from rfh2.errors import CommandError
-from streams.blocking import BlockSet
 from streams.index import SubscriptionIndex
 from streams.patterns import parse_pattern
 from streams.topic_objects import DEFAULT_STREAM
-from streams.topic_strings import SEPARATOR, add_prefix
+from streams.topic_strings import SEPARATOR, BlockSet, add_prefix
 from streams.topic_wildcards import check_publication_topic
 
 EXAMPLES = 5

@@ -32,3 +32,19 @@ def harmless(text: str) -> str:
     The escapes are JSON's: a line of JSON stays JSON, and means the same.
     """
     return _DRIVING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if drives_terminal(text) else text
+
+
+_SHOWN_CHARACTERS = 256
+
+
+def one_line(text: str) -> str:
+    """*text* without control characters, which would end the line or move the cursor."""
+    return "".join(c if c.isprintable() else "." for c in text)
+
+
+def printable(text: str) -> str:
+    """*text* as far as a log can show it; a long one lacks its middle, because a sentence ends with what to do."""
+    half = _SHOWN_CHARACTERS // 2
+    if len(text) > _SHOWN_CHARACTERS:
+        text = f"{text[:half]}... ({len(text)} characters) ...{text[-half:]}"
+    return "".join(c if c.isprintable() else "." for c in text)

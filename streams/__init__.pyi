@@ -1,4 +1,3 @@
-from .blocking import NO_BLOCKS as NO_BLOCKS, BlockSet as BlockSet
 from .char_wildcards import (
     CharPattern as CharPattern,
     escape_char_pattern as escape_char_pattern,
@@ -75,6 +74,8 @@ from .topic_objects import (
 )
 from .topic_space import TopicSpace as TopicSpace
 from .topic_strings import (
+    NO_BLOCKS as NO_BLOCKS,
+    BlockSet as BlockSet,
     add_prefix as add_prefix,
     check_topic_string as check_topic_string,
     construct_topic_string as construct_topic_string,

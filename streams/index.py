@@ -20,11 +20,10 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final
 
-from streams.blocking import NO_BLOCKS, BlockSet
 from streams.char_index import CharIndex
 from streams.patterns import Pattern, parse_pattern
 from streams.subscriptions import Holding, Several, Subscription, flatten, with_added, with_removed
-from streams.topic_strings import SEPARATOR
+from streams.topic_strings import NO_BLOCKS, SEPARATOR, BlockSet
 from streams.topic_tree import TopicTree
 from streams.topic_wildcards import TopicPattern
 

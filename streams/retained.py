@@ -14,11 +14,10 @@ import heapq
 from collections.abc import Iterator
 from datetime import datetime
 
-from streams.blocking import NO_BLOCKS, BlockSet
 from streams.char_wildcards import CharPattern
 from streams.operations import RetainedPublication
 from streams.patterns import Pattern
-from streams.topic_strings import SEPARATOR
+from streams.topic_strings import NO_BLOCKS, SEPARATOR, BlockSet
 from streams.topic_wildcards import LevelWalk, TopicPattern
 
 

@@ -2,7 +2,7 @@
 
 An attribute of None is ASPARENT: it is taken from the topic object at the nearest topic above that gives it, at last
 from SYSTEM.BASE.TOPIC, whose defaults hold even where that object was deleted. WILDCARD is never inherited: it says
-what happens at one place of the tree (streams.blocking).
+what happens at one place of the tree (streams.topic_strings).
 
     Sport            no object
     Sport/Soccer     FOOTBALL.EUROPEAN, DURSUB(NO)
@@ -23,10 +23,9 @@ from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME, MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_OBJECT_ALREADY_EXISTS, MQRCCF_TOPICSTR_ALREADY_EXISTS
-from streams.blocking import BlockSet
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
-from streams.topic_strings import at_and_above
+from streams.topic_strings import BlockSet, at_and_above
 from streams.topic_wildcards import check_publication_topic
 
 DEFAULT_STREAM: Final = "SYSTEM.BROKER.DEFAULT.STREAM"

@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 
 from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
 from rfh2.errors import CommandError
-from streams.blocking import BlockSet
 from streams.delivery_rules import (
     choose,
     gets_no_retained,
@@ -52,6 +51,7 @@ from streams.retained import RetainedPublications
 from streams.subscribers import Identity, Subscribers
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObjects
+from streams.topic_strings import BlockSet
 from streams.topic_wildcards import check_publication_topic
 
 Select = Callable[[Subscription, Published, str], bool]

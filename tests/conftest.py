@@ -36,6 +36,7 @@ os.environ.setdefault("MQIPY_NOOTEL", "1")
 # Without --home, a queue manager is in the directory of the test.
 os.environ["XDG_STATE_HOME"] = "."
 
+HERE: Final = Path(__file__).parent
 SEED = os.environ.get("QPUBSUB_TEST_SEED")
 IS_NIGHT = SEED is not None
 
@@ -60,6 +61,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = int(SEED or 0)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return _is_left_out(collection_path, config) or None
+
+
+def _is_left_out(path: Path, config: pytest.Config) -> bool:
+    """Whether a gate need not even import what is there: each benchmark is of the night."""
+    return path == HERE / "benchmarks" and "not nightly" in config.option.markexpr
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Of several processes each begins with other modules: what one of them has rewritten, the others read."""
@@ -67,7 +77,7 @@ def pytest_collection(session: pytest.Session) -> None:
     worker = getattr(config, "workerinput", None)
     if worker is None or config.args != config.getini("testpaths"):
         return
-    every = sorted(map(str, Path(__file__).parent.rglob("test_*.py")))
+    every = sorted(str(path) for path in HERE.rglob("test_*.py") if not _is_left_out(path.parent, config))
     first = int(worker["workerid"].removeprefix("gw")) * len(every) // worker["workercount"]
     config.args = [*every[first:], *every[:first]]
 

@@ -29,7 +29,7 @@ EDGE = (
     "commands/console/",
     "commands/qmgr/store/",
     "commands/links/",
-    "commands/client/transport.py",
+    "commands/client/line.py",
     "commands/client/line.py",
     "commands/client/connection.py",
     "commands/client/queue_manager.py",

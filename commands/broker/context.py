@@ -1,4 +1,7 @@
-"""The surroundings of one command: a frozen view of the queue manager, which the edge makes for each command."""
+"""The surroundings of one command: a frozen view of the queue manager, which the edge makes for each command.
+
+The result of translating a command: operations to apply, and the warnings for its sender.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ from typing import Final
 from commands.broker.authority import Action, Authority
 from commands.broker.identifiers import fitting, is_of_a_put
 from commands.broker.objects import CONTROL_QUEUE, DEAD_LETTER_QUEUE, DEFAULT_STREAM, Objects, is_object_name
+from commands.headers.response import Warned
 from commands.model import QueuedCommand
 from rfh2.constants import (
     MQAT_BROKER,
     MQPER_PERSISTENCE_AS_Q_DEF,
     MQPER_PERSISTENT,
     MQPRI_PRIORITY_AS_Q_DEF,
+    MQRCCF_NOT_AUTHORIZED,
     MQRCCF_Q_MGR_NAME_ERROR,
     MQRCCF_Q_NAME_ERROR,
 )
@@ -25,8 +30,9 @@ from rfh2.message import Message
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
+from streams.operations import Operation
 from streams.patterns import parse_pattern
-from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
 
@@ -299,3 +305,27 @@ class Destination:
     @property
     def key(self) -> tuple[str, str, bytes]:
         return (self.qmgr, self.queue, self.correl_id)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPlan:
+    """The operations of one command, in order.
+
+    full: the subscription whose attributes FullResp asks for: as it will be or, if it is removed, as it was.
+    """
+
+    operations: tuple[Operation, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    full: Subscription | None = None
+
+
+def not_authorized(topic: str) -> Warned:
+    """The warning for a topic that the sender has no authority for."""
+    return Warned(MQRCCF_NOT_AUTHORIZED, (("Topic", topic),))
+
+
+def warnings_or_error(refused: list[Warned], anything_left: bool) -> tuple[Warned, ...]:
+    """*refused* as warnings; raises the first as a CommandError where the rest of the command has no operations."""
+    if refused and not anything_left:
+        raise CommandError(refused[0].reason, refused[0].tags[0][1], "not authorized", refused[0].tags)
+    return tuple(refused)

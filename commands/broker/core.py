@@ -14,17 +14,14 @@ from functools import partial
 
 from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
-from commands.broker.context import V6_BROKER, Context, InputQueueKind, not_read, semantics_of
-from commands.broker.copies import Copies, copies
-from commands.broker.dead_letter import DeadLetters, is_wanted
-from commands.broker.exit_calls import ExitCalls, Exited, PublishExitFailedError
+from commands.broker.context import V6_BROKER, CommandPlan, Context, InputQueueKind, not_read, semantics_of
+from commands.broker.exit_calls import ExitCalls, PublishExitFailedError
 from commands.broker.exit_values import PublishExit
 from commands.broker.forward import Forwarder, MadePuts, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
-from commands.broker.outcome import Arrival, Outcome
-from commands.broker.plan import CommandPlan
-from commands.broker.puts import Outgoing, PutKind
+from commands.broker.outcome import Arrival, Outcome, copies
+from commands.broker.puts import Copies, DeadLetters, Exited, Outgoing, PutKind, is_wanted
 from commands.broker.reading import Reading, as_kept, decoded
 from commands.broker.respond import is_due, response
 from commands.broker.times import EPOCH

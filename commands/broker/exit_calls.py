@@ -16,11 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
-from commands.broker.copies import Copies
-from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.exit_values import (
     ExitAnswer,
     ExitMessage,
@@ -32,7 +29,7 @@ from commands.broker.exit_values import (
     SubscriptionContext,
 )
 from commands.broker.objects import is_object_name
-from commands.broker.puts import Outgoing
+from commands.broker.puts import Copies, DeadLetters, Exited, ExitFate, Outgoing, is_wanted
 from commands.broker.subscription_attributes import PSPROP, subscription_options
 from commands.headers.publication import USER
 from rfh2.ccsid import name_value_codec
@@ -56,28 +53,6 @@ class PublishExitFailedError(CommandError):
     def __init__(self, topic: str | None, why: str) -> None:
         super().__init__(MQRC_PUBLISH_EXIT_ERROR, topic, why)
         self.args = (topic, why)  # what it is made from again when it is pickled
-
-
-class ExitFate(StrEnum):
-    """What became of a message that did not go to the queue of its subscriber."""
-
-    DISCARDED = "discarded"
-    DEAD_LETTER = "dead-letter"
-    DIVERTED = "diverted"
-
-
-@dataclass(frozen=True, slots=True)
-class Exited:
-    """A message that the exit suppressed, or sent elsewhere.
-
-    copies: the deliveries that it was for. feedback: why it was suppressed, else 0. qmgr, queue: where it was sent.
-    """
-
-    copies: Copies
-    fate: ExitFate
-    feedback: int
-    qmgr: str
-    queue: str
 
 
 @dataclass(frozen=True, slots=True)

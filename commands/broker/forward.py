@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from commands.broker.identifiers import Origin, fitting
 from commands.broker.objects import DEFAULT_STREAM, Objects
@@ -19,21 +20,28 @@ from commands.headers.publication import Content, DeliveryForm, RenderedPublicat
 from commands.headers.registry import content_of, render
 from commands.model import Command, TopicPut
 from rfh2.bounded_cache import BoundedCache
+from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF
 from rfh2.layouts import MQMD1
 from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQCI_NONE
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, identifier
 from rfh2.pcf import FORMATS
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
-from streams.operations import Delivery
+from streams.operations import Delivery, Published
 from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription
 from streams.topic_strings import remove_prefix
 
 # A header, the form it is rendered in, and the fields of the descriptor that can matter: CodedCharSetId, ReplyToQ,
 # ReplyToQMgr.
 _HeaderKey = tuple[Rfh1 | Rfh2, DeliveryForm, int, str, str]
+
+_SLICES: Final = MQMD1.slices()
+_MSG_ID: Final = _SLICES["MsgId"]
+_PRIORITY: Final = _SLICES["Priority"].start
+_IDS_END: Final = _SLICES["BackoutCount"].start
+_IDENTITY, _IDENTITY_END = _SLICES["UserIdentifier"].start, _SLICES["PutApplType"].start
 
 _HEADERS_BYTES: Final = 8 << 20
 # The size of an entry without the bytes of its headers: their objects, and the entry itself.
@@ -74,6 +82,51 @@ class RenderedHeaders:
         return made
 
 
+class _Descriptor(NamedTuple):
+    """A descriptor without what each subscriber has of its own, in its bytes."""
+
+    before: bytes  # Priority
+    between: bytes  # from BackoutCount to UserIdentifier
+    behind: bytes  # ApplIdentityData
+    order: ByteOrder
+    charset: str
+
+    @classmethod
+    def of(cls, mqmd: Mqmd) -> _Descriptor:
+        """The descriptors that are like *mqmd*. Raises EncodeError."""
+        md = mqmd.encode()
+        return cls(md[:_PRIORITY], md[_IDS_END:_IDENTITY], md[_IDENTITY_END:], mqmd.order, mqmd.charset)
+
+    def md(self, priority: int, persistence: int, msg_id: bytes, correl_id: bytes, subscription: Subscription) -> bytes:
+        """The one for a subscriber. Raises EncodeError."""
+        numbers = priority.to_bytes(4, self.order, signed=True) + persistence.to_bytes(4, self.order, signed=True)
+        ids = msg_id + identifier(correl_id, 24, "CorrelId")
+        token, data = subscription.accounting_token, subscription.appl_identity_data
+        identity = _identity(subscription.user, token, data, self.charset)
+        return b"".join((self.before, numbers, ids, self.between, identity, self.behind))
+
+
+@lru_cache(maxsize=4096)
+def _identity(user: str, accounting_token: bytes, appl_identity_data: str, charset: str) -> bytes:
+    """The identity context of one subscriber."""
+    of = Mqmd(
+        user_identifier=fitting(user, 12),
+        accounting_token=accounting_token,
+        appl_identity_data=appl_identity_data,
+        charset=charset,
+    )
+    return of.encode()[_IDENTITY:_IDENTITY_END]
+
+
+class _Made(NamedTuple):
+    """A publication in one form."""
+
+    published: Mqmd
+    rendered: RenderedPublication
+    body: bytes
+    descriptor: _Descriptor
+
+
 class Forwarder:
     """Makes the messages for the deliveries of one command.
 
@@ -93,7 +146,7 @@ class Forwarder:
         self._headers = RenderedHeaders() if headers is None else headers
         self._contents: dict[int, Content] = {}
         self._header_contents: dict[int, Content] = {}
-        self._made: dict[tuple[int, DeliveryForm], tuple[RenderedPublication, bytes]] = {}
+        self._made: dict[tuple[int, DeliveryForm], _Made] = {}
         self.lost: list[str] = []
 
     def put(self, delivery: Delivery, msg_id: bytes, objects: Objects, *others: Delivery) -> Outgoing:
@@ -103,18 +156,21 @@ class Forwarder:
         if subscription.options.persistence is DeliveryPersistence.AS_QUEUE:  # a queue may have to be looked up
             queue = objects.queue(subscription.dest_queue)
             default = int(queue is not None and queue.def_persistent)
-        message, body = self.forward(delivery, msg_id, default, *others)
-        if message.mqmd.priority == MQPRI_PRIORITY_AS_Q_DEF:
+        made = self._form((delivery, *others))
+        self.lost += [f"{subscription.dest_queue}: {what}" for what in made.rendered.lost]
+        published = made.published
+        priority = published.priority if subscription.pub_priority is None else subscription.pub_priority
+        if priority == MQPRI_PRIORITY_AS_Q_DEF:
             # PUBPRTY(ASQDEF): a queue of another queue manager is not known here.
             queue = objects.queue(subscription.dest_queue)
             priority = 0 if queue is None else queue.def_priority
-            message = replace(message, mqmd=replace(message.mqmd, priority=priority))
+        persistence = _persistence(subscription, published.persistence, default)
         return Outgoing(
             PutKind.PUBLICATION,
             subscription.dest_qmgr,
             subscription.dest_queue,
-            message.mqmd.encode(),
-            body,
+            made.descriptor.md(priority, persistence, msg_id, _correl_id(subscription, published), subscription),
+            made.body,
             delivery.topic_string,
             subscription.name,
             expires_at=delivery.publication.expires_at,
@@ -122,27 +178,21 @@ class Forwarder:
             temporary=_temporary(delivery, *others) if subscription.temporary else (),
         )
 
-    def forward(
-        self, delivery: Delivery, msg_id: bytes, queue_default: int, *others: Delivery
-    ) -> tuple[Message, bytes]:
-        """The message for one subscriber, and its body. queue_default: DEFPSIST of its queue, for PersAsQueue.
-
-        others: deliveries of the same publication to that subscriber on other topics, which the message also names.
-        """
+    def _form(self, deliveries: Sequence[Delivery]) -> _Made:
+        """What the subscribers of one form get of a publication. More than one: the message names all their topics."""
+        delivery = deliveries[0]
         publication = delivery.publication
-        published = publication.message  # of a retained one, read from the store
-        form = delivery_form((delivery, *others))
+        form = delivery_form(deliveries)
         key = (id(publication), form)
         made = self._made.get(key)
         if made is None:
-            made = self._rendered(delivery, published, form)
+            message = publication.message  # of a retained one, read from the store
+            rendered, body = self._rendered(delivery, message, form)
+            made = _Made(message.mqmd, rendered, body, self._descriptor(publication, message.mqmd, rendered))
             # A command delivers tens of thousands of retained publications, each of them once.
             if not delivery.from_retained:
                 self._made[key] = made
-        rendered, body = made
-        self.lost += [f"{delivery.subscription.dest_queue}: {what}" for what in rendered.lost]
-        mqmd = self._descriptor(delivery, published.mqmd, rendered, msg_id, queue_default)
-        return Message(mqmd, rendered.message.headers, rendered.message.body), body
+        return made
 
     def _rendered(self, delivery: Delivery, message: Message, form: DeliveryForm) -> tuple[RenderedPublication, bytes]:
         publication = delivery.publication
@@ -182,36 +232,29 @@ class Forwarder:
                 self._header_contents[publication] = content
         return content
 
-    def _descriptor(
-        self, delivery: Delivery, published: Mqmd, rendered: RenderedPublication, msg_id: bytes, queue_default: int
-    ) -> Mqmd:
-        """The descriptor (guide 6.7.9); priority and persistence were resolved when the publication was published.
+    def _descriptor(self, publication: Published, published: Mqmd, rendered: RenderedPublication) -> _Descriptor:
+        """What the descriptors of one form have in common (guide 6.7.9). published: that of the publication.
 
-        published: of the publication.
+        Its priority and persistence were resolved when it was published.
         """
-        subscription, publication, body = delivery.subscription, delivery.publication, rendered.message.mqmd
+        body = rendered.message.mqmd
         reply_to_q, reply_to_qmgr = self._reply_to(published, rendered.put)
-        return Mqmd(
-            msg_type=MQMT_DATAGRAM,
-            expiry=remaining_expiry(published.expiry, publication.published_at, self._now),
-            encoding=body.encoding,
-            coded_char_set_id=body.coded_char_set_id,
-            format=body.format,
-            priority=published.priority if subscription.pub_priority is None else subscription.pub_priority,
-            persistence=_persistence(subscription, published.persistence, queue_default),
-            msg_id=msg_id,
-            correl_id=_correl_id(subscription, published),
-            reply_to_q=reply_to_q,
-            reply_to_qmgr=reply_to_qmgr,
-            user_identifier=fitting(subscription.user, 12),
-            accounting_token=subscription.accounting_token,
-            appl_identity_data=subscription.appl_identity_data,
-            put_appl_type=self._origin.put_appl_type,
-            put_appl_name=self._origin.put_appl_name,
-            put_date=self._origin.put_date,
-            put_time=self._origin.put_time,
-            order=published.order,
-            charset=published.charset,
+        return _Descriptor.of(
+            Mqmd(
+                msg_type=MQMT_DATAGRAM,
+                expiry=remaining_expiry(published.expiry, publication.published_at, self._now),
+                encoding=body.encoding,
+                coded_char_set_id=body.coded_char_set_id,
+                format=body.format,
+                reply_to_q=reply_to_q,
+                reply_to_qmgr=reply_to_qmgr,
+                put_appl_type=self._origin.put_appl_type,
+                put_appl_name=self._origin.put_appl_name,
+                put_date=self._origin.put_date,
+                put_time=self._origin.put_time,
+                order=published.order,
+                charset=published.charset,
+            )
         )
 
     def _reply_to(self, published: Mqmd, put: TopicPut | None) -> tuple[str, str]:
@@ -250,7 +293,6 @@ def _place(copy: Sequence[Delivery]) -> tuple[bytes, str]:
 
 
 _NOT_MADE: Final[tuple[Sequence[Delivery], None]] = ((), None)
-_MSG_ID: Final = MQMD1.slices()["MsgId"]
 _IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
 
 

@@ -1,18 +1,47 @@
-"""What comes into the broker, and what it makes of it: an arrival in, an outcome out."""
+"""What comes into the broker, and what it makes of it: an arrival in, an outcome out.
+
+How many messages one publication makes for one subscriber (guide 7.5, 8.5: publication to multiple topics).
+
+Version 7 sends a copy for each topic and each subscription that match. Version 6 sends a subscriber one message,
+even if several of its subscriptions match, unless it registered with DupsOK. If the publication has several topics, the
+message names all that the subscriber gets. A subscriber is its traditional identity there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker.copies import Copies
-from commands.broker.exit_calls import Exited
-from commands.broker.puts import Outgoing
+from commands.broker.context import Semantics
+from commands.broker.puts import Copies, Exited, Outgoing
 from commands.broker.trace import Trace
 from commands.headers.response import Completion
 from commands.model import Command
 from streams.operations import Delivery, Effect, Operation
 from streams.subscriptions import Subscription
+
+_Key = tuple[int, bool, tuple[str, str, bytes]]
+
+
+def copies(deliveries: Sequence[Delivery], semantics: Semantics) -> list[Copies]:
+    """*deliveries* in groups, one for each message to put; the first of a group decides its descriptor."""
+    if semantics is Semantics.V7:
+        return [(delivery,) for delivery in deliveries]
+    groups: list[dict[str, Delivery]] = []  # by topic
+    of_subscriber: dict[_Key, dict[str, Delivery]] = {}
+    for delivery in deliveries:
+        subscription = delivery.subscription
+        if subscription.options.dups_ok:
+            groups.append({delivery.topic_string: delivery})
+            continue
+        key = (id(delivery.publication), delivery.from_retained, subscription.traditional_identity)
+        group = of_subscriber.get(key)
+        if group is None:
+            group = of_subscriber[key] = {}
+            groups.append(group)
+        group.setdefault(delivery.topic_string, delivery)
+    return [tuple(group.values()) for group in groups]
 
 
 # Not frozen: there is one for each message, and a frozen one takes four times as long to make.

@@ -17,10 +17,16 @@ from typing import TypedDict
 
 from commands.broker import subscription_attributes
 from commands.broker.authority import Action, queue_on_the_way
-from commands.broker.context import Context, Destination, Semantics
-from commands.broker.identity import SubscriptionQuery, belongs_to, by_identity, by_name, named_twin, variable_user
-from commands.broker.plan import CommandPlan, not_authorized, warnings_or_error
-from commands.broker.stream_names import stream_of
+from commands.broker.context import CommandPlan, Context, Destination, Semantics, not_authorized, warnings_or_error
+from commands.broker.identity import (
+    SubscriptionQuery,
+    belongs_to,
+    by_identity,
+    by_name,
+    named_twin,
+    stream_of,
+    variable_user,
+)
 from commands.headers.response import Warned
 from commands.model import RegisterSubscriber, RegOpt
 from rfh2.constants import (

@@ -12,9 +12,8 @@ from itertools import product
 from typing import Final
 
 from commands.broker.authority import Action
-from commands.broker.context import Context, InputQueueKind, Semantics
-from commands.broker.identity import SubscriptionQuery, addressed, variable_user
-from commands.broker.plan import CommandPlan, not_authorized, warnings_or_error
+from commands.broker.context import CommandPlan, Context, InputQueueKind, Semantics, not_authorized, warnings_or_error
+from commands.broker.identity import SubscriptionQuery, addressed, check_stream, stream_of, variable_user
 from commands.broker.register import (
     full_pattern,
     full_topic,
@@ -24,7 +23,6 @@ from commands.broker.register import (
     sub_point_prefix,
     subscriber_prefix,
 )
-from commands.broker.stream_names import check_stream, stream_of
 from commands.headers.response import Warned
 from commands.model import (
     Command,

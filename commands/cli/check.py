@@ -16,7 +16,7 @@ from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
 from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import Address, parse_mq_address
-from commands.disk.permissions import closing as closing_of
+from commands.disk.files import closing as closing_of
 from commands.links.checking.client import ClientCheck
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.trees import CheckResult, KafkaCheck, MqttCheck, NatsCheck

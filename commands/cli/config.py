@@ -14,7 +14,7 @@ from commands.config.config_file import config_of, exposed_secrets
 from commands.config.settings import Config, ConfigError
 from commands.console.access import console_options
 from commands.links.opening import Places
-from commands.listener.opening import listener_of
+from commands.listener.server import listener_of
 from commands.monitoring.opening import Monitoring
 from commands.options.queue_manager import default_home
 from commands.options.verb import FILE_THAT_IS, verb_group

@@ -35,8 +35,13 @@ from commands.replay.differences.html import page
 from commands.replay.differences.observe import Cutover
 from commands.replay.differences.report import Gate, parse_gate
 from commands.replay.differences.text import lines_of
-from commands.replay.network.comparison import NetworkChange, NetworkComparison, network_picture, network_report_lines
-from commands.replay.network.html import network_page
+from commands.replay.network.comparison import (
+    NetworkChange,
+    NetworkComparison,
+    network_page,
+    network_picture,
+    network_report_lines,
+)
 from commands.replay.network.local import network_problems
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted

@@ -25,8 +25,8 @@ from rfh2.captures import FORMATS, write_captures
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.errors import CaptureError, EncodeError, system_words
-from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.rebuild import rebuild
+from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import COMMANDS
 

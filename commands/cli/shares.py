@@ -23,8 +23,7 @@ from commands.options.queue_manager import HOME, batches, say_created, user_of
 from commands.options.verb import FILE, verb_group
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import queue_managers
-from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
-from commands.running.sharing import SharingBridge
+from commands.running.sharing import NoShareError, Share, Shares, SharingBridge, read_shares, share_of
 from commands.running.status import status_of
 from commands.running.tenure import LEASE_S, instances
 from commands.terminal.console import Console, ExitCode

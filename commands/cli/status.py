@@ -14,7 +14,7 @@ import click
 from commands.broker.context import not_read
 from commands.config.home import Home
 from commands.config.urls import is_mq_address
-from commands.disk import permissions
+from commands.disk import files
 from commands.options import remote
 from commands.options.queue_manager import queue_manager_to_read_or_remote
 from commands.options.rows import Row, RowForm, row_options
@@ -25,7 +25,7 @@ from commands.running.status import MOST_DEAD_LETTERS, activity_lines, activity_
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
-from rfh2.reasons import reason_text
+from rfh2.constants import reason_text
 
 _NEARLY_FULL: Final = 0.8
 _MOST_DRIFT: Final = 20
@@ -137,7 +137,7 @@ def _show(
         listed = activity_lists(store, "subscriptions" in lists, "topics" in lists)
         status = status_of(store, datetime.now(UTC)) | listed
     if status["open_to_others"]:
-        console.warn(permissions.warning(store.directory))
+        console.warn(files.warning(store.directory))
     if rows is not None:
         for row in _rows(status, _rows_of(lists)):
             rows.show(console, row)

@@ -26,7 +26,7 @@ from commands.options.verb import FILE, verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage
-from rfh2.reasons import reason_text
+from rfh2.constants import reason_text
 from streams.operations import Operation
 from streams.topic_strings import add_prefix
 

@@ -21,10 +21,8 @@ from typing import Final, Self
 from commands.client import calls
 from commands.client.calls import Form, Target, Wanted
 from commands.client.errors import CONNECT, ConnectionLostError, MqError, ProtocolError, failure, reason_word
-from commands.client.flow import Control, Notified, Reply, Streamed
-from commands.client.line import CALL_S, Line
-from commands.client.negotiation import Offer, Terms
-from commands.client.transport import connected
+from commands.client.flow import Control, Notified, Offer, Reply, Streamed, Terms
+from commands.client.line import CALL_S, Line, connected
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.channel.segments import (
     CHECK_MSG,

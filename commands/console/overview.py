@@ -12,7 +12,7 @@ from commands.console.source import LENGTHS_S, MOST_PERIODS, History, State
 from commands.pages import Series, spelt, timeline
 from commands.running.journal import where_it_works
 from commands.running.status import status_of
-from rfh2.reasons import reason_text
+from rfh2.constants import reason_text
 from streams.mapping import collisions, stream_topic
 from streams.topic_objects import DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 

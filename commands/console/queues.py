@@ -20,10 +20,10 @@ from commands.qmgr.store.uncommitted import Match
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
+from rfh2.constants import reason_text
 from rfh2.dlh import Dlh, decode_dlh
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqmd import Mqmd, name_of
-from rfh2.reasons import reason_text
 
 MESSAGES: Final = 50
 """Messages of a queue that are shown at once; each is decoded."""

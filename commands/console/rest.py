@@ -38,19 +38,18 @@ from commands.console.rest_objects import QMGR, QUEUE, Asked, Resource
 from commands.console.source import Source, State
 from commands.disk.errors import QueueError
 from commands.mqsc.answers import Answer
-from commands.mqsc.model import Command, Keyword, Statement, Value
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import about_command
 from commands.mqsc.pcf.json_commands import JsonCommandError, answered, is_structured, read_command
+from commands.mqsc.script import Command, Keyword, Statement, Value
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore
 from commands.running.mqsc_scripts import runner_of
 from commands.terminal.users import current_user
-from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME, reason_name
 from rfh2.errors import CommandError, QPubSubError
 from rfh2.mqi_constants import MQCC_FAILED
-from rfh2.reasons import reason_name
 
 PREFIX: Final = "/ibmmq/rest/"
 CSRF_HEADER: Final = "ibm-mq-rest-csrf-token"

@@ -24,10 +24,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper, Session
-from commands.console.api import API_PAGES, answer_of, description
 from commands.console.messages import LONGEST_PASTE
 from commands.console.overview import in_short
-from commands.console.pages import ACTIONS, DOWNLOADS, MENU, PAGES, Page
+from commands.console.pages import ACTIONS, API_PAGES, DOWNLOADS, MENU, PAGES, Page, answer_of, description
 from commands.console.query import NotThereError, Query
 from commands.console.rendering import ASSETS, address, asset, render
 from commands.console.rest import PREFIX, RestError, RestInterface, error_response

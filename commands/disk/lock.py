@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.disk.errors import QueueManagerInUseError, SystemUnsuitableError
-from commands.disk.permissions import private
+from commands.disk.files import private
 
 try:
     import fcntl

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.headers import pcf
-from commands.headers.property_names import BY_TAG, COMMAND_IDS
+from commands.headers.publication import BY_TAG, COMMAND_IDS
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder, text_codec
 from rfh2.chain import Header

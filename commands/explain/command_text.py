@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from commands.headers.property_names import BY_MQPS, BY_PCF
 from commands.headers.psc import split_psc
 from commands.headers.psc_commands import ALL_TAGS as BY_PSC
+from commands.headers.publication import BY_MQPS, BY_PCF
 from commands.headers.registry import header_format_of
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import DecodeError

@@ -3,6 +3,11 @@
 The parser stops at the first fault. This module removes the pair with the fault and parses the rest again, until the
 parser finds no more faults. Then it translates the command for a new queue manager. Anything that depends on the state
 of a queue manager is not a problem of the message: registrations (3073, 3077), streams and subscription points.
+
+What a command without its MQMD is taken to be: a log prints the MQRFH2 alone, and the program's MQMD is not known.
+
+A command takes its CorrelId, and its queue where it names none, from the MQMD. They are unknown then; they are not zero
+or blank, for which a queue manager would refuse the command.
 """
 
 from __future__ import annotations
@@ -19,13 +24,13 @@ from commands.broker.context import Context, InputQueueKind
 from commands.broker.identifiers import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
-from commands.explain.assumed import with_descriptor
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_report, is_response
 from commands.explain.surprises import surprises
-from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
+from commands.headers.publication import BY_MQPS
 from commands.headers.registry import parse
 from commands.model import Command, DeletePublication, Publish
+from rfh2.captured import CapturedMessage
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,
@@ -40,6 +45,7 @@ from rfh2.constants import (
     MQRCCF_REG_OPTIONS_ERROR,
     MQRCCF_STREAM_ERROR,
     MQRCCF_UNKNOWN_STREAM,
+    reason_name,
 )
 from rfh2.errors import CommandError, DecodeError
 from rfh2.explain.form import Problem, problem
@@ -56,10 +62,40 @@ from rfh2.pcf_names import (
     MQRCCF_CFST_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
-from rfh2.reasons import reason_name
 from rfh2.rfh1 import COMMANDS, MQPS_COMMAND
 from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
+
+_QUEUE: Final = "ReplyToQ.of.message."
+_CORREL_ID: Final = b"of message: "
+
+
+def with_descriptor(message: Message, seq: int, *, queue: bool = True) -> Message:
+    """*message*, which came without an MQMD, with a CorrelId and a ReplyToQ that no other message has.
+
+    queue: whether it has a ReplyToQ.
+    """
+    correl_id = _CORREL_ID + seq.to_bytes(24 - len(_CORREL_ID), "big")
+    reply_to_q = f"{_QUEUE}{seq}" if queue else ""
+    return replace(message, mqmd=replace(message.mqmd, correl_id=correl_id, reply_to_q=reply_to_q))
+
+
+def with_md(captured: CapturedMessage) -> CapturedMessage:
+    """*captured*; if it came without an MQMD and can be decoded, with the MQMD that ``with_descriptor`` gives it."""
+    if captured.md_hex is not None:
+        return captured
+    try:
+        message = captured.decode()
+    except DecodeError:
+        return captured
+    md = with_descriptor(message, captured.seq).mqmd.encode()
+    return captured.model_copy(update={"md_hex": md.hex()})
+
+
+def is_assumed_queue(name: str) -> bool:
+    """Whether a queue stands for the ReplyToQ of an MQMD that is not known."""
+    return name.startswith(_QUEUE)
+
 
 MOST_REFUSALS: Final = 25
 """Faults of one command that are looked for. Each is found by parsing what is left; a message has room for millions."""

@@ -15,8 +15,7 @@ from rfh2.errors import QPubSubError
 from rfh2.explain.describe import described
 from rfh2.explain.form import Json, Problem
 from rfh2.explain.problems import wire_problems
-from rfh2.explain.reading import PartialMessage, read_message
-from rfh2.explain.salvage import salvage
+from rfh2.explain.reading import PartialMessage, read_message, salvage
 
 
 @dataclass(frozen=True, slots=True)

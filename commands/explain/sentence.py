@@ -16,6 +16,7 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
+from rfh2.constants import feedback_text, reason_text
 from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
@@ -27,7 +28,6 @@ from rfh2.mqmd import name_of
 from rfh2.pcf import decode_pcf
 from rfh2.pcf_names import MQCACF_STRING_DATA
 from rfh2.pcf_parameters import Cfst
-from rfh2.reasons import feedback_text, reason_text
 from rfh2.rfh1 import Rfh1
 from streams.subscriptions import PublicationFormat
 

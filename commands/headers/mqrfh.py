@@ -10,17 +10,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from commands.headers.property_names import BY_MQPS, BY_TAG, COMMAND_IDS
 from commands.headers.publication import (
+    BY_MQPS,
+    BY_TAG,
+    COMMAND_IDS,
     Content,
     DeliveryForm,
-    Pairs,
     RenderedPublication,
     frame_around,
     pairs_of_folders,
 )
 from commands.headers.response import Reply, Tags, reason_text
-from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
+from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of, publisher_of
 from commands.model import Command, Publish, PubOpt
 from rfh2.ccsid import ASCII_FIELDS, UTF8_CCSID, byte_order, field_codec, is_ebcdic, text_codec
 from rfh2.constants import (
@@ -167,16 +168,6 @@ def content(message: Message, at: int, command: Publish | None) -> Content:
 
 
 _DATA: Final = (BY_TAG["IntData"].mqps, BY_TAG["StringData"].mqps)
-
-
-def publisher_of(command: Publish, mqmd: Mqmd) -> Pairs:
-    """The queue for requests to the publisher: the one it names or, with DirectReq, its reply queue; none with Anon."""
-    if command.anonymous:
-        return ()
-    qmgr, queue = command.qmgr_name, command.q_name
-    if command.direct_requests:
-        qmgr, queue = qmgr or mqmd.reply_to_qmgr, queue or mqmd.reply_to_q
-    return tuple((tag, name) for tag, name in (("QMgrName", qmgr), ("QName", queue)) if name)
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:

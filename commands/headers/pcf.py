@@ -15,9 +15,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from commands.headers.mqrfh import publisher_of
-from commands.headers.property_names import BY_PCF, BY_TAG, COMMAND_IDS, COMMAND_WORDS
 from commands.headers.publication import (
+    BY_PCF,
+    BY_TAG,
+    COMMAND_IDS,
+    COMMAND_WORDS,
     Content,
     DeliveryForm,
     Frame,
@@ -26,7 +28,7 @@ from commands.headers.publication import (
     pairs_of_folders,
 )
 from commands.headers.response import Reply, Tags
-from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
+from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of, publisher_of
 from commands.model import Command, Publish, PubOpt
 from rfh2.ccsid import UTF8_CCSID, ByteOrder, byte_order, text_codec
 from rfh2.constants import (

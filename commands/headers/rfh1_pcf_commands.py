@@ -12,6 +12,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from commands.headers.psc_commands import check_fields, distinct
+from commands.headers.publication import (
+    Pairs,
+)
 from commands.headers.response import Tags
 from commands.model import (
     Command,
@@ -26,8 +29,13 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
-from rfh2.constants import MQRCCF_DEL_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_REG_OPTIONS_ERROR
+from rfh2.constants import (
+    MQRCCF_DEL_OPTIONS_ERROR,
+    MQRCCF_PUB_OPTIONS_ERROR,
+    MQRCCF_REG_OPTIONS_ERROR,
+)
 from rfh2.errors import CommandError
+from rfh2.mqmd import Mqmd
 from rfh2.options import Options
 from streams.subscriptions import PublicationFormat
 
@@ -187,3 +195,13 @@ def _options(word: str, one: Given, allowed: frozenset[StrEnum]) -> list[StrEnum
         why = f"{word} takes no {one.tag} {' '.join(wrong)!r}"
         raise CommandError(_OPTION_REASONS[one.tag], why=why, tags=((one.tag, one.text), *one.where))
     return [words[option] for option in one.options.words]
+
+
+def publisher_of(command: Publish, mqmd: Mqmd) -> Pairs:
+    """The queue for requests to the publisher: the one it names or, with DirectReq, its reply queue; none with Anon."""
+    if command.anonymous:
+        return ()
+    qmgr, queue = command.qmgr_name, command.q_name
+    if command.direct_requests:
+        qmgr, queue = qmgr or mqmd.reply_to_qmgr, queue or mqmd.reply_to_q
+    return tuple((tag, name) for tag, name in (("QMgrName", qmgr), ("QName", queue)) if name)

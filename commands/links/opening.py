@@ -18,8 +18,7 @@ from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.links.engine.link import Link
 from commands.links.engine.spool import EmbeddedSpool, LinkStores
 from commands.links.ibmmq.adapter import MqAdapter
-from commands.links.ibmmq.manager import MqMessages, MqQueueManager
-from commands.links.ibmmq.spool import MqSpool
+from commands.links.ibmmq.manager import MqMessages, MqQueueManager, MqSpool
 from commands.network.topology import Relation
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store import Durability, QueueManagerStore

@@ -7,16 +7,16 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from commands.broker.channel_authentication import ChannelRules
 from commands.broker.objects import DELAY_QUEUE
 from commands.disk.errors import QueueError
 from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
-from commands.listener.limits import Held, Instances, Memory
-from commands.listener.request import ObjectDescriptor
+from commands.listener.request import Held, Instances, Memory, ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
-from commands.listener.worker import Worker
+from commands.listener.worker import Taken, Worker
 from commands.qmgr.event_numbers import CHANNEL_BROKEN, CHANNEL_ENDED, CHANNEL_STARTED, LOGIN_REFUSED
 from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
@@ -95,10 +95,15 @@ class Shared:
         """What the definitions say now of clients. Raises StoreError."""
         return self.security.rules(await self.worker.do(self.topics.objects, lasting=False))
 
+    def wake(self, queues: Iterable[str]) -> None:
+        """There may be new messages on *queues*, which no unit of work of the worker's has given to those who wait."""
+        self.worker.retry(queues)
+        self.waiters.wake(queues)
+
     async def ended(self, program: Program, commit: bool) -> bool:
         """Whether the unit of work of *program*, which ends, is done as it is to be. Raises StoreError."""
         is_done, queues = await self.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
-        self.waiters.wake(queues)
+        self.wake(queues)
         return is_done
 
     def end_later(self, program: Program) -> None:
@@ -134,7 +139,7 @@ async def deliver_delayed(shared: Shared) -> None:
         arrived = shared.waiters.expect(DELAY_QUEUE)
         try:
             queues, wait_s = await shared.worker.alone(delayed.move)
-            shared.waiters.wake(queues)
+            shared.wake(queues)
         except Exception as error:
             _log.error("delayed messages wait: %s", error, exc_info=not isinstance(error, StoreError))
             wait_s = _DELAYED_AGAIN_S
@@ -432,7 +437,7 @@ class Conversation:
         """MQSET."""
         program = self._connected()
         await self._shared.worker.do(lambda unit: program.set(unit, handle, values))
-        self._shared.waiters.wake((program.handle(handle).queue,))  # a get that waits is to fail where it is inhibited
+        self._shared.wake((program.handle(handle).queue,))  # a get that waits is to fail where it is inhibited
 
     # Messages
 
@@ -451,19 +456,16 @@ class Conversation:
         program, worker = self._connected(), self._shared.worker
         # After a power failure there is no uncommitted message, and there need be none that is not persistent.
         lasting = deferred or not (options & MQPMO_SYNCPOINT or mqmd.persistence == MQPER_NOT_PERSISTENT)
+        work: Callable[[EmbeddedUnitOfWork], bytes]
         if od is not None:
             target = od.target
-            put = await worker.do(lambda unit: program.put1(unit, target, mqmd, options, body, fields), lasting)
-            queue = target.name
+            work, queue = lambda unit: program.put1(unit, target, mqmd, options, body, fields), target.name
         else:
             opened = program.handle(handle)
-            put = await worker.do(
-                lambda unit: program.put(unit, handle, mqmd, options, body, deferred, fields), lasting
-            )
+            work = lambda unit: program.put(unit, handle, mqmd, options, body, deferred, fields)  # noqa: E731
             queue = opened.queue or opened.name
-        self._shared.waiters.wake((queue,))
-        if program.more:
-            self._wake_more(program)
+        put = await worker.do(work, lasting, lambda _: program.more)
+        self._shared.waiters.wake(_taken_from(program.more))
         return put, queue
 
     async def put_unanswered(
@@ -506,7 +508,8 @@ class Conversation:
     async def activate(self, msg_id: bytes, put: bool) -> None:
         """Put a deferred message, or with *put* false take it back."""
         program = self._connected()
-        self._shared.waiters.wake(await self._shared.worker.do(lambda unit: program.activate(unit, msg_id, put)))
+        work = self._shared.worker.do(lambda unit: program.activate(unit, msg_id, put), fills=lambda queues: queues)
+        self._shared.waiters.wake(await work)
 
     async def get(
         self,
@@ -522,58 +525,65 @@ class Conversation:
         held: the memory that the message uses; where there is no room for it, it stays on its queue. ahead: what is to
         be got with it.
         """
-        program, worker = self._connected(), self._shared.worker
+        program, worker, waiters = self._connected(), self._shared.worker, self._shared.waiters
         # After a power failure, what was got in syncpoint is back on its queue in any case.
         lasting = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE)
         queue = program.handle(handle).queue
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
+        quiescing = self._shared.quiescing if asked.options & MQGMO_FAIL_IF_QUIESCING else None
         cancelled: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._getting[cancelled] = handle
         try:
             while True:
                 # Whatever comes from here on is noticed, also while the queue is looked at.
                 self._fail_if_quiescing(asked.options)
-                arrived = self._shared.waiters.expect(queue)
-                changed = None if gate is None else gate.change()
-                if gate is not None and not await gate.enter():
+                if gate is not None and not await gate.open():
                     return None
-                seq = None
-                try:
-                    # Looking at many messages takes turns: others have theirs between them.
-                    if program.chooses(handle, asked):
-                        seq, goes_on = await worker.alone(lambda store: program.look(store, handle, asked))
-                        if goes_on and not cancelled.done():
-                            continue
-                        if seq is None:
-                            raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
-                    got = await worker.do(_taking(program, handle, asked, seq, held, ahead), lasting)
-                    if program.more:
-                        self._wake_more(program)
-                    return got
-                except MqiError as error:
-                    left = None if end is None else end - time.monotonic()
-                    if error.reason != MQRC_NO_MSG_AVAILABLE or (seq is None and left is not None and left <= 0):
-                        raise
-                    if seq is not None:
-                        continue  # another program has got it
-                finally:
-                    if gate is not None:
-                        gate.leave()
-                quiescing = self._shared.quiescing if asked.options & MQGMO_FAIL_IF_QUIESCING else None
-                self._waits += 1
-                try:
-                    await _first_of(left, arrived, changed, quiescing, cancelled)
-                finally:
-                    self._waits -= 1
+                changed = None if gate is None else gate.change()
+                # Looking at many messages takes turns: others have theirs between them.
+                chooses, seq = program.chooses(handle, asked), None
+                arrived = waiters.expect(queue) if chooses or asked.options & MQGMO_ANY_BROWSE else None
+                if chooses:
+                    seq, goes_on = await worker.alone(lambda store: program.look(store, handle, asked), brief=True)
+                    if goes_on and not cancelled.done():
+                        continue
+                left = None if end is None else end - time.monotonic()
+                is_over, got = left is not None and left <= 0, None
+                stands = not is_over and seq is None and not asked.options & MQGMO_ANY_BROWSE
+                if stands or seq is not None or not chooses:
+                    take = _Take(program, handle, asked, seq, held, ahead, gate, comes=chooses and seq is None)
+                    taking = worker.take(
+                        queue if stands else "", take, lasting, lambda _: program.more, tries=not take.comes
+                    )
+                    try:
+                        got = None if take.comes else await taking.future
+                        if got is None and stands:
+                            await self._wait(left, taking.future, arrived, changed, quiescing, cancelled)
+                            worker.withdraw(taking)
+                            got = await taking.future
+                    finally:
+                        worker.withdraw(taking)
+                        take.end()
+                if got is not None:
+                    waiters.wake(_taken_from(program.more))
+                    return got  # type: ignore[no-any-return]
+                if seq is not None:
+                    continue  # another program has got it
+                if is_over:
+                    raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
+                if not stands:
+                    await self._wait(left, arrived, changed, quiescing, cancelled)
                 if cancelled.done():
                     raise MqiError(cancelled.result(), "the program has ended the wait")
         finally:
             del self._getting[cancelled]
 
-    def _wake_more(self, program: Program) -> None:
-        queues = program.more[:]
-        del program.more[: len(queues)]
-        self._shared.waiters.wake(queues)
+    async def _wait(self, seconds: float | None, *signals: asyncio.Future[Any] | None) -> None:
+        self._waits += 1
+        try:
+            await _first_of(seconds, *signals)
+        finally:
+            self._waits -= 1
 
     async def commit(self) -> None:
         """MQCMIT."""
@@ -589,7 +599,7 @@ class Conversation:
     ) -> _Result:
         """An XA call: its result. *work* gives it with the queues that have more messages. Raises StoreError."""
         program = self._connected()
-        result, queues = await self._shared.worker.do(lambda unit: work(program, unit), lasting)
+        result, queues = await self._shared.worker.do(lambda unit: work(program, unit), lasting, itemgetter(1))
         self._shared.waiters.wake(queues)
         return result
 
@@ -597,7 +607,9 @@ class Conversation:
         program = self._connected()
         since = program.transactions.since
         try:
-            is_done, queues = await self._shared.worker.do(lambda unit: program.end_unit(unit, commit))
+            is_done, queues = await self._shared.worker.do(
+                lambda unit: program.end_unit(unit, commit), fills=itemgetter(1)
+            )
         except StoreError:
             program.transactions.stay(since, commit)
             raise
@@ -605,16 +617,73 @@ class Conversation:
         return is_done
 
 
-def _taking(
-    program: Program, handle: int, asked: GetOptions, seq: int | None, held: Held, ahead: Ahead
-) -> Callable[[EmbeddedUnitOfWork], Got]:
-    def take(unit: EmbeddedUnitOfWork) -> Got:
-        got = program.get(unit, handle, asked, seq)
-        held.add(len(got.body))
-        if seq is None and ahead is not NOTHING_AHEAD:
-            ahead.messages.clear()
-            program.get_ahead(unit, handle, asked, got, ahead)
-            held.add(sum(len(each.body) for each in ahead.messages))
-        return got
+def _taken_from(queues: list[str]) -> list[str]:
+    taken = queues[:]
+    queues.clear()
+    return taken
 
-    return take
+
+@dataclass(slots=True)
+class _Take:
+    """Gets a message, if there is one and it may be sent; the gate is held until ``end``.
+
+    comes: only what was just put, for there was nothing that the program chooses.
+    """
+
+    program: Program
+    handle: int
+    asked: GetOptions
+    seq: int | None
+    held: Held
+    ahead: Ahead
+    gate: Gate | None
+    comes: bool
+    is_over: bool = False
+    passes: bool = False
+
+    def __call__(self, unit: EmbeddedUnitOfWork) -> Taken[Got] | None:
+        if self.is_over or not (self.gate is None or self.gate.enter()):
+            return None
+        self.passes, seq = True, self.seq
+        try:
+            if self.comes:
+                seq, is_all = self.program.comes(unit, self.handle, self.asked)
+                self.is_over = not is_all
+                if seq is None:
+                    self._leave()
+                    return None
+            got = self.program.get(unit, self.handle, self.asked, seq)
+            self.held.add(len(got.body))
+            if seq is None and self.ahead is not NOTHING_AHEAD:
+                self.ahead.messages.clear()
+                self.program.get_ahead(unit, self.handle, self.asked, got, self.ahead)
+                self.held.add(sum(len(each.body) for each in self.ahead.messages))
+        except MqiError as error:
+            self._leave()
+            if error.reason != MQRC_NO_MSG_AVAILABLE:
+                raise
+            return None
+        except Exception:
+            self._leave()
+            raise
+        return Taken(got, self._lasts(unit, got))
+
+    def _lasts(self, unit: EmbeddedUnitOfWork, got: Got) -> bool:
+        """Whether a power failure must not put back what is got.
+
+        What this unit of work has put, and need not have, is after a power failure not there, got or not.
+        """
+        if self.asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE):
+            return False
+        gets = (got, *self.ahead.messages)
+        return any(each.mqmd.persistence != MQPER_NOT_PERSISTENT or not unit.is_new(each.seq) for each in gets)
+
+    def end(self) -> None:
+        """The message is on its way, or nothing is wanted any more."""
+        self.is_over = True
+        self._leave()
+
+    def _leave(self) -> None:
+        if self.passes and self.gate is not None:
+            self.gate.leave()
+        self.passes = False

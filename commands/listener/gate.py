@@ -45,12 +45,12 @@ class MessageWaiters:
 class Gate:
     """Whether messages may be sent for one open queue: a consumer is started and stopped, and its queue is closed.
 
-    Open or not, and ended in the end. Who passes holds it for the moment of taking a message.
+    Open or not, and ended in the end. Who passes is within it until the message that it takes is on its way.
     """
 
     def __init__(self, is_open: bool) -> None:
         self._is_open, self._is_ended = is_open, False
-        self._passing = asyncio.Lock()
+        self._passing, self._passed = 0, new_signal()
         self._changed = new_signal()
 
     @property
@@ -62,15 +62,18 @@ class Gate:
         """Open or close it; when it is closed, whoever was passing has passed."""
         self._is_open = is_open
         self._tell()
-        async with self._passing:
-            pass
+        if not is_open:
+            await self._until_passed()
 
     async def end(self) -> None:
         """Let nothing pass any more; whoever was passing has passed."""
         self._is_ended = True
         self._tell()
-        async with self._passing:
-            pass
+        await self._until_passed()
+
+    async def _until_passed(self) -> None:
+        while self._passing:
+            await asyncio.wait((self._passed,))
 
     def _tell(self) -> None:
         changed, self._changed = self._changed, new_signal()
@@ -80,20 +83,21 @@ class Gate:
         """Given when the gate is next opened, closed or ended."""
         return self._changed
 
-    async def enter(self) -> bool:
-        """Wait until it is open, and hold it until ``leave``; False, and nothing is held, where it has ended."""
-        while True:
-            changed = self._changed
-            if self._is_ended:
-                return False
-            if self._is_open:
-                await self._passing.acquire()
-                if self._is_open and not self._is_ended:
-                    return True
-                self._passing.release()
-                continue
-            await asyncio.wait((changed,))
+    async def open(self) -> bool:
+        """Wait until it is open; False where it has ended."""
+        while not (self._is_open or self._is_ended):
+            await asyncio.wait((self._changed,))
+        return not self._is_ended
+
+    def enter(self) -> bool:
+        """Whether it is open; if so, pass until ``leave``."""
+        is_open = self._is_open and not self._is_ended
+        self._passing += is_open
+        return is_open
 
     def leave(self) -> None:
-        """What ``enter`` held."""
-        self._passing.release()
+        """After ``enter``."""
+        self._passing -= 1
+        if not self._passing:
+            passed, self._passed = self._passed, new_signal()
+            give(passed)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from pydantic import ValidationError
 
@@ -29,7 +29,8 @@ from commands.broker.connections import (
     Order,
 )
 from commands.listener.conversation import Conversation, Shared
-from commands.listener.session import Session
+from commands.listener.negotiation import Terms
+from commands.listener.wire import Wire
 from commands.qmgr.event_numbers import CHANNEL_STOPPED
 from commands.qmgr.store.listeners import ANSWERED_S, SOCKETS, answer, reached
 from rfh2.errors import StoreError, system_words
@@ -43,7 +44,29 @@ _LINGER_S: Final = 0.5
 _MOST_CHANNELS: Final = 1_000
 _OTHER_CHANNELS: Final = "(others)"
 
-Sessions = Callable[[], Mapping[asyncio.Task[None], Session | None]]
+
+class Connected(Protocol):
+    """A session, as far as it is shown and ended."""
+
+    @property
+    def wire(self) -> Wire: ...
+
+    @property
+    def terms(self) -> Terms | None: ...
+
+    @property
+    def conversations(self) -> list[Conversation]: ...
+
+    @property
+    def calls(self) -> int: ...
+
+    @property
+    def done(self) -> tuple[int, int]: ...
+
+    def terminate(self) -> None: ...
+
+
+Sessions = Callable[[], Mapping[asyncio.Task[None], Connected | None]]
 
 
 class Presence:
@@ -86,7 +109,7 @@ class Presence:
             with suppress(OSError):
                 self._path.unlink()
 
-    def ended(self, session: Session) -> None:
+    def ended(self, session: Connected) -> None:
         """A connection has ended: keep what was done on it."""
         if session.terms is None:
             return
@@ -135,7 +158,7 @@ class Presence:
             "transaction 0.%d, which was in doubt, was %s", number, "committed" if order.commits else "backed out"
         )
         shared.open_queues.came(came)
-        shared.waiters.wake(came)
+        shared.wake(came)
         return Obeyed(resolved=True)
 
     def obey(self, order: Order) -> Obeyed:
@@ -156,7 +179,7 @@ class Presence:
                 ended += 1
         return Obeyed(ended=ended, changed=len(self._shared.stopped) != before)
 
-    def _end_program(self, task: asyncio.Task[None], session: Session, identifier: bytes) -> int:
+    def _end_program(self, task: asyncio.Task[None], session: Connected, identifier: bytes) -> int:
         """End the program with that identifier, and the connection where no other program is on it."""
         connected = session.conversations
         wanted = [each for each in connected if each.connection_id.startswith(identifier)]
@@ -172,7 +195,7 @@ class Presence:
         stopping.add_done_callback(self._tasks.discard)
         return 1
 
-    def _end(self, task: asyncio.Task[None], session: Session, why: str) -> None:
+    def _end(self, task: asyncio.Task[None], session: Connected, why: str) -> None:
         text = "%s: %s; the connection is closed"
         _log.warning(text, session.wire.trace, why, extra={"numbers": (CHANNEL_STOPPED,)})
         session.terminate()
@@ -194,7 +217,7 @@ def _bound(path: Path) -> socket.socket:
     return bound
 
 
-def _sum(before: ChannelTotals, session: Session) -> ChannelTotals:
+def _sum(before: ChannelTotals, session: Connected) -> ChannelTotals:
     puts, gets = session.done
     return ChannelTotals(
         calls=before.calls + session.calls,
@@ -205,7 +228,7 @@ def _sum(before: ChannelTotals, session: Session) -> ChannelTotals:
     )
 
 
-def _instance(session: Session) -> ChannelInstance:
+def _instance(session: Connected) -> ChannelInstance:
     wire, terms = session.wire, session.terms
     assert terms is not None
     programs = tuple(_connection(each) for each in session.conversations)

@@ -24,16 +24,14 @@ from commands.disk.errors import QueueError
 from commands.listener import calls, spi, streaming, xa
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
-from commands.listener.limits import Held, Memory
-from commands.listener.line import MOST_WAITING, Line
 from commands.listener.negotiation import Most, Terms, answer, channel_of
-from commands.listener.request import Request
+from commands.listener.request import Held, Memory, Request
 from commands.listener.security import Credentials, Identity, tls_refusal
+from commands.listener.streaming import MOST_WAITING, Line
 from commands.listener.wire import Wire, status
 from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CHANNEL, TOO_MANY_INSTANCES
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
-from rfh2.channel.heartbeats import Beat, Pulse
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (
     ACCEPTED,
@@ -53,6 +51,8 @@ from rfh2.channel.segments import (
     Q_STATE,
     TERMINATING,
     WRONG_CHANNEL_TYPE,
+    Beat,
+    Pulse,
     SegmentHeader,
     SegmentType,
     Structure,

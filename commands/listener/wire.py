@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from commands.listener.gate import Signal, give, new_signal
 from rfh2.ccsid import ENCODINGS
-from rfh2.channel.heartbeats import heartbeat
 from rfh2.channel.segments import (
     CONFIRM,
     PREFIX_BYTES,
     WHOLE,
     SegmentHeader,
     SegmentType,
+    heartbeat,
     read_header,
     segment_length,
 )

@@ -1,9 +1,10 @@
 """The work of all connections on the queue manager: one unit of work serves what waits by then.
 
 Connections hand it what to do and wait for the result. What has come by then is done in one unit of work. A call that
-fails is backed out alone. Nobody is answered before the commit, and nobody whose work must outlast a power failure
-before the disk has it. That wait is shared: what must last and comes while the disk works is done together behind that,
-and the store goes on meanwhile with what need not.
+fails is backed out alone. A program that waits for a message gets it in the unit of work that puts it: one commit, and
+one wait for the disk or none, is enough for both. Nobody is answered before the commit, and nobody whose work must
+outlast a power failure before the disk has it. That wait is shared: what must last and comes while the disk works is
+done together behind that, and the store goes on meanwhile with what need not.
 
 The work is done on the event loop itself: to hand each call to a thread and back costs more than most calls. What may
 wait is done on a thread, and the store is that thread's until it is done: a unit of work that another process does not
@@ -18,9 +19,10 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from commands.disk.errors import StoreBusyError
 from commands.listener.gate import Signal, give, new_signal
@@ -39,16 +41,43 @@ _UNITS_OF_LOG: Final = 400
 _Result = TypeVar("_Result")
 
 
-@dataclass(slots=True)
+class Taken(NamedTuple, Generic[_Result]):
+    """What came of looking for a message. lasting: whether a power failure must not put it back on its queue."""
+
+    result: _Result
+    lasting: bool
+
+
+def _none(_result: object) -> Iterable[str]:
+    return ()
+
+
+@dataclass(slots=True, eq=False)
 class _Job:
-    """alone: it begins and ends units of work itself. lasting: whether a power failure must not undo it."""
+    """alone: it begins and ends units of work itself. lasting: whether a power failure must not undo it.
+
+    fills: which queues have more messages by the result. brief: it is alone, and needs no thread.
+    """
 
     work: Callable[[Any], Any]
     alone: bool
     lasting: bool
     future: asyncio.Future[Any]
+    fills: Callable[[Any], Iterable[str]] = _none
+    brief: bool = False
     result: Any = None
     error: BaseException | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Taking(_Job):
+    """Work that looks for a message on *queue*; what gives None is done again when one comes, unless *queue* is "".
+
+    stands: it has been done, and its future is for the message.
+    """
+
+    queue: str = ""
+    stands: bool = False
 
 
 class _Disk:
@@ -109,6 +138,7 @@ class Worker:
         self._unsynced: list[_Job] = []  # done, and not on the disk
         self._held: list[_Job] = []  # until the disk has what was done before
         self._synced: Signal | None = None  # given when the disk has all; None while it has
+        self._standing: dict[str, list[Taking]] = {}  # what looks for a message, by its queue
         self._units = 0
         self._moving: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -130,7 +160,8 @@ class Worker:
         if self._fault is not None:
             return
         self._fault = error
-        for job in (*self._in_hand, *self._jobs, *self._held, *self._unsynced):
+        standing = chain.from_iterable(self._standing.values())
+        for job in (*self._in_hand, *self._jobs, *self._held, *self._unsynced, *standing):
             job.error = _ended_by(error)
             _answer(job)
         if self._task is not None:
@@ -152,29 +183,70 @@ class Worker:
         if self._disk is not None:
             self._disk.stop()
 
-    async def do(self, work: Callable[[EmbeddedUnitOfWork], _Result], lasting: bool = True) -> _Result:
+    async def do(
+        self,
+        work: Callable[[EmbeddedUnitOfWork], _Result],
+        lasting: bool = True,
+        fills: Callable[[_Result], Iterable[str]] = _none,
+    ) -> _Result:
         """The result of *work* in a unit of work, when it is committed. Raises what *work* raises, or StoreError.
 
         lasting: false for what a power failure may undo, until something later lasts: nobody waits for the disk then.
+        fills: the queues that have more messages by it. Who waits for them (``take``) gets them in that unit of work.
         """
-        return await self._handed(work, False, lasting)  # type: ignore[no-any-return]
+        return await self._handed(_Job(work, False, lasting, _future(), fills))  # type: ignore[no-any-return]
 
-    async def alone(self, work: Callable[[QueueManagerStore], _Result]) -> _Result:
-        """The result of *work*, which begins and ends units of work itself. Raises what *work* raises."""
-        return await self._handed(work, True, True)  # type: ignore[no-any-return]
+    def take(
+        self,
+        queue: str,
+        work: Callable[[EmbeddedUnitOfWork], Taken[_Result] | None],
+        lasting: bool,
+        fills: Callable[[_Result], Iterable[str]],
+        tries: bool = True,
+    ) -> Taking:
+        """Have *work* look for a message on *queue*; its future gives what *work* took, or None, and then waits anew.
 
-    def _handed(self, work: Callable[[Any], Any], alone: bool, lasting: bool) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        job = _Job(work, alone, lasting, future)
+        From then on *work* is done again whenever a message may have come, until it takes one, or ``withdraw`` is
+        called. queue: "" for what does not wait. lasting: whether what *work* takes may have to last. fills: as ``do``.
+        tries: false for what has looked already, so that its future is for the message at once.
+        """
+        job = Taking(work, False, lasting, _future(), fills, queue=queue, stands=not tries)
+        if tries or self._fault is not None:
+            self._handed(job)
+        else:
+            self._stand(job)
+        return job
+
+    def withdraw(self, job: Taking) -> None:
+        """Have *job* wait no longer: its future gives what it took, or None."""
+        stood = self._unstand(job)
+        job.queue = ""
+        if stood:
+            _answer(job)
+
+    def retry(self, queues: Iterable[str] | None) -> None:
+        """There may be messages on *queues*, None for any, that no unit of work of this process has put there."""
+        for queue in list(self._standing) if queues is None else queues:
+            self._jobs += self._standing.pop(queue, ())
+        self._wake()
+
+    async def alone(self, work: Callable[[QueueManagerStore], _Result], brief: bool = False) -> _Result:
+        """The result of *work*, which begins and ends units of work itself. Raises what *work* raises.
+
+        brief: it waits for nothing, and takes no longer than a unit of work does.
+        """
+        return await self._handed(_Job(work, True, True, _future(), brief=brief))  # type: ignore[no-any-return]
+
+    def _handed(self, job: _Job) -> asyncio.Future[Any]:
         if self._fault is not None:
             job.error = _ended_by(self._fault)
             _answer(job)
-        elif lasting and not alone and self._synced is not None:
+        elif job.lasting and not job.alone and self._synced is not None:
             self._held.append(job)
         else:
             self._jobs.append(job)
             self._wake()
-        return future
+        return job.future
 
     def _wake(self) -> None:
         if self._given is not None:
@@ -197,8 +269,7 @@ class Worker:
                 jobs, self._jobs = self._jobs[:_MOST_TOGETHER], self._jobs[_MOST_TOGETHER:]
                 self._in_hand = jobs
                 for together in _groups(jobs):
-                    await self._do(store, together)
-                    self._done(together)
+                    self._done(await self._do(store, together))
                 self._look_around(store)
         finally:
             if self._timer is not None:
@@ -244,13 +315,19 @@ class Worker:
         self._is_away = False
         if version != self._version:
             self._version = version
+            self.retry(None)
             self._arrived(None)
 
-    async def _do(self, store: QueueManagerStore, jobs: list[_Job]) -> None:
+    async def _do(self, store: QueueManagerStore, jobs: list[_Job]) -> list[_Job]:
+        """Do *jobs*; returns them, and what has waited for their messages and is done by that."""
+        looked: list[Taking] = []
         try:
+            if jobs[0].brief:
+                jobs[0].result = jobs[0].work(store)
+                return jobs
             if jobs[0].alone:
                 jobs[0].result = await self._on_thread(lambda: jobs[0].work(store))
-                return
+                return jobs
             log, lasting = self._log, self._log is None and any(job.lasting for job in jobs)
             try:
                 unit = store.unit_of_work(lasting, waits=False)
@@ -258,7 +335,12 @@ class Worker:
                 unit = await self._on_thread(lambda: store.unit_of_work(lasting))
             with unit:
                 for job in jobs:
-                    _do_part(unit, job)
+                    filled = self._do_part(unit, job)
+                    # What is got there may have to last, which a unit of work without a log says when it begins.
+                    if log is None and not lasting:
+                        self.retry(filled)
+                    elif filled:
+                        self._serve(unit, filled, looked)
                 if lasting:
                     await self._on_thread(unit.commit)
             self._units += 1
@@ -268,11 +350,64 @@ class Worker:
             failure = store.database.translated(error) if isinstance(error, FAILURES) else error
             for job in jobs:
                 job.error = failure
+                if isinstance(job, Taking):
+                    self._unstand(job)
+            for taking in looked:  # what they took is not there, and their programs are not to blame
+                if taking not in jobs:
+                    self._unstand(taking)
+                    taking.result, taking.error, taking.queue = None, None, ""
+        return [*dict.fromkeys((*jobs, *looked))]
+
+    def _do_part(self, unit: EmbeddedUnitOfWork, job: _Job) -> list[str]:
+        """Do *job*; the queues that have more messages by it."""
+        try:
+            with unit.savepoint():
+                job.result = job.work(unit)
+        except (QPubSubError, *FAILURES) as error:
+            if not unit.is_open:
+                raise
+            job.error = unit.database.translated(error) if isinstance(error, FAILURES) else error
+        if isinstance(job, Taking):
+            taken: Taken[Any] | None = job.result
+            if taken is not None:
+                job.result, job.lasting = taken
+            elif job.error is None and job.queue:
+                self._stand(job)
+        return [] if job.error is not None else list(job.fills(job.result))
+
+    def _stand(self, job: Taking) -> None:
+        self._standing.setdefault(job.queue, []).append(job)
+
+    def _unstand(self, job: Taking) -> bool:
+        standing = self._standing.get(job.queue, [])
+        if job not in standing:
+            return False
+        standing.remove(job)
+        if not standing:
+            del self._standing[job.queue]
+        return True
+
+    def _serve(self, unit: EmbeddedUnitOfWork, filled: list[str], looked: list[Taking]) -> None:
+        """Have those look again who wait for messages on the queues *filled*; adds them to those who have *looked*."""
+        while filled:
+            looking = self._standing.pop(filled.pop(), [])
+            looked += looking
+            self._in_hand = [*self._in_hand, *looking]
+            for job in looking:
+                more = self._do_part(unit, job)
+                if job.result is not None or job.error is not None:
+                    filled += more
 
     def _done(self, jobs: list[_Job]) -> None:
         """Answer what need not wait for the disk, and have it write what must."""
         for job in jobs:
-            if job.lasting and not job.alone and job.error is None and self._disk is not None:
+            if isinstance(job, Taking) and job.result is None and job.error is None:
+                if not job.stands:
+                    _answer(job)
+                    job.stands, job.future = True, _future()
+                elif not job.queue:
+                    _answer(job)
+            elif job.lasting and not job.alone and job.error is None and self._disk is not None:
                 self._unsynced.append(job)
             else:
                 _answer(job)
@@ -311,16 +446,6 @@ class Worker:
             self._synced = None
 
 
-def _do_part(unit: EmbeddedUnitOfWork, job: _Job) -> None:
-    try:
-        with unit.savepoint():
-            job.result = job.work(unit)
-    except (QPubSubError, *FAILURES) as error:
-        if not unit.is_open:
-            raise
-        job.error = unit.database.translated(error) if isinstance(error, FAILURES) else error
-
-
 def _groups(jobs: list[_Job]) -> Iterable[list[_Job]]:
     together: list[_Job] = []
     for job in jobs:
@@ -337,6 +462,10 @@ def _groups(jobs: list[_Job]) -> Iterable[list[_Job]]:
 
 def _ended_by(fault: BaseException) -> StoreError:
     return StoreError(f"the listener ends by a fault: {fault!r}")
+
+
+def _future() -> asyncio.Future[Any]:
+    return asyncio.get_running_loop().create_future()
 
 
 def _answer(job: _Job) -> None:

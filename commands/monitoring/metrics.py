@@ -25,7 +25,7 @@ from commands.broker.objects import UNLIMITED_DEPTH
 from commands.broker.outcome import Outcome
 from commands.broker.subscription_attributes import sub_type
 from commands.monitoring.catalogue import BY_NAME, METRICS, PLATFORM, RULE_FILTER, RULE_REFUSED, Kind, Source
-from commands.monitoring.health import Health, Signs
+from commands.monitoring.server import Health, Signs
 from commands.monitoring.trace_context import STAGES, Steps
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import Committed, Ending, ProcessorTally

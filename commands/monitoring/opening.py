@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from commands.config.settings import Config, ConfigError, MetricsConfig, TracingConfig
 from commands.config.urls import parse_listen
-from commands.monitoring.health import Health, Phase, Signs
 from commands.monitoring.observer import Observing
+from commands.monitoring.server import Health, Phase, Signs
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import Observer
 from commands.qmgr.store import QueueManagerStore

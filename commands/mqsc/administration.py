@@ -12,7 +12,7 @@ from commands.broker.connections import Listeners, NoListeners
 from commands.broker.counts import Counting
 from commands.broker.identifiers import message_id
 from commands.broker.objects import Objects, QueueManager
-from commands.network.repository import Repository, RepositoryEntry, give_copies
+from commands.network.cluster_topics import Repository, RepositoryEntry, give_copies
 from commands.network.topology import Relation
 from streams.topic_space import TopicSpace
 

@@ -21,13 +21,12 @@ from commands.broker.attribute_kinds import Name, Shown
 from commands.broker.objects import CLUSRCVR, CLUSSDR, ClusterChannel, Objects
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, DefinitionStored, displayed, done
+from commands.mqsc.answers import Answer, DefinitionStored, displayed, done, matches_name, select
 from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.channel_attributes import CHANNEL
-from commands.mqsc.display import matches_name, select
-from commands.mqsc.model import Command
+from commands.mqsc.script import Command
 from commands.mqsc.values import read, single, word_of
-from commands.network.repository import RepositoryEntry
+from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import NeighbourStatus
 from rfh2.pcf_admin_names import MQRCCF_CLUSTER_NAME_CONFLICT
 

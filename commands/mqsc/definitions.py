@@ -23,12 +23,20 @@ from commands.broker.objects import (
     ModelQueue,
     Objects,
 )
-from commands.mqsc import answers, attributes, clients, clusters
+from commands.mqsc import answers, attributes, channel_records, clusters
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
+from commands.mqsc.answers import (
+    Answer,
+    Change,
+    DefinitionDeleted,
+    DefinitionStored,
+    displayed,
+    done,
+    matches_name,
+    select,
+)
 from commands.mqsc.attributes import Settings, read_settings
 from commands.mqsc.authority_records import notes_after_deletion
-from commands.mqsc.display import matches_name, select
 from commands.mqsc.families import (
     AUTHINFO,
     LISTENER,
@@ -40,8 +48,7 @@ from commands.mqsc.families import (
     TOPIC,
     ObjectFamily,
 )
-from commands.mqsc.model import Command, MqscError
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Command, MqscError, syntax_error
 from commands.mqsc.values import object_name, read, single
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_ERROR, MQRCCF_ATTR_VALUE_FIXED
@@ -78,7 +85,7 @@ def define(command: Command, administration: Administration, family: ObjectFamil
     existing = _existing(administration.objects, family, name)
     if existing is not None and command.keyword("REPLACE") is None:
         raise answers.already_exists(name)
-    checked = clients.check(command, family)
+    checked = channel_records.check(command, family)
     settings = _settings(command, family, _DEFINE_WORDS)
     keyword, field = family.required
     if keyword and field not in settings.fields:
@@ -96,7 +103,7 @@ def alter(command: Command, administration: Administration, family: ObjectFamily
     """ALTER: the attributes that the command names."""
     name = _name(command, family)
     existing = _required(administration, family, name)
-    checked = clients.check(command, family)
+    checked = channel_records.check(command, family)
     settings = _settings(command, family, _ALTER_WORDS)
     made = replace(existing, **settings.fields)
     notes = _store(administration, existing, made)
@@ -302,7 +309,7 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
     if isinstance(made, ClusterChannel):
         notes = clusters.channel_notes(made, objects)
     if isinstance(made, ServerChannel | AuthenticationInfo | TcpListener):
-        notes = clients.notes(made)
+        notes = channel_records.notes(made)
     objects.put(made)
     _renew_copies(administration, made)
     return notes

@@ -30,21 +30,19 @@ from commands.mqsc import (
     answers,
     authority_records,
     channel_records,
-    clients,
     clusters,
     connections,
     definitions,
+    display,
     families,
     status,
-    subscription_display,
     subscriptions,
 )
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, done, refusal
 from commands.mqsc.attributes import NAMELIST, QMGR, TOPIC, unexpected_keyword
 from commands.mqsc.channel_attributes import CHANNEL
-from commands.mqsc.model import Command, Keyword, MqscError, Statement, Value
-from commands.mqsc.script import parse, shortened, syntax_error
+from commands.mqsc.script import Command, Keyword, MqscError, Statement, Value, parse, shortened, syntax_error
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
 
@@ -136,7 +134,7 @@ def _of_families(act: Callable[[Command, Administration, families.ObjectFamily],
         return lambda command, administration: act(command, administration, family)
 
     def channel(command: Command, administration: Administration) -> Answer:
-        return act(command, administration, clients.channel_family(command, administration.objects))
+        return act(command, administration, channel_records.channel_family(command, administration.objects))
 
     return {word: bound(family) for word, family in families.FAMILIES.items()} | {"CHANNEL": channel}
 
@@ -159,9 +157,9 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
         "CLUSQMGR": clusters.display_members,
         "QUEUE": _display(*families.QUEUES),
         "QMGR": definitions.display_qmgr,
-        "SUB": subscription_display.display,
+        "SUB": display.display,
         "QSTATUS": status.display_queue_status,
-        "SBSTATUS": subscription_display.display_status,
+        "SBSTATUS": display.display_status,
         "TPSTATUS": status.display_topic_status,
         "PUBSUB": status.display_pubsub,
         "CONN": connections.display_connections,
@@ -172,9 +170,9 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     },
     "CLEAR": {"QLOCAL": definitions.clear_queue, "TOPICSTR": status.clear_topic_string},
     "SET": {"AUTHREC": authority_records.set_record, "CHLAUTH": channel_records.set_record},
-    "START": {"LISTENER": clients.control_listener, "CHANNEL": connections.start_channel},
+    "START": {"LISTENER": channel_records.control_listener, "CHANNEL": connections.start_channel},
     "STOP": {
-        "LISTENER": clients.control_listener,
+        "LISTENER": channel_records.control_listener,
         "CHANNEL": connections.stop_channel,
         "CONN": connections.stop_connection,
     },

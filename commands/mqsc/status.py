@@ -22,14 +22,13 @@ from commands.broker.connections import open_counts
 from commands.broker.counts import QueueCounts, TopicCounts
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, displayed
+from commands.mqsc.answers import Answer, displayed, matches_name, select
 from commands.mqsc.attributes import TOPIC, unexpected_keyword
 from commands.mqsc.connections import display_queue_handles
 from commands.mqsc.definitions import rows_of
-from commands.mqsc.display import matches_name, select
+from commands.mqsc.display import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
 from commands.mqsc.families import TOPIC as TOPIC_FAMILY
-from commands.mqsc.model import Command
-from commands.mqsc.subscription_display import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
+from commands.mqsc.script import Command
 from commands.mqsc.values import shown_moment, single, word_of
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained

@@ -36,8 +36,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
+from commands.broker.identity import NAME_SEPARATOR
 from commands.broker.objects import is_object_name
-from commands.broker.stream_names import NAME_SEPARATOR
 from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
 from commands.network.topology import Position, Topology
 from rfh2.errors import system_words

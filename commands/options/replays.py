@@ -258,7 +258,7 @@ def spark_session(options: ReplayOptions) -> Iterator[SparkSession]:
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is an extra, and slow to load
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
-    from commands.replay.spark import LOCAL, session  # noqa: PLC0415
+    from commands.replay.spark.session import LOCAL, session  # noqa: PLC0415
 
     try:
         spark = session(options.master or LOCAL)

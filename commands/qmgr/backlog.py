@@ -17,11 +17,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import QueueManager
+from commands.broker.puts import DeadLetters
 from commands.disk.errors import GONE, QueueError
 from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.port import KeepsUndelivered, PutsRemotely, Undelivered, UnitOfWork
+from commands.qmgr.store.port import (
+    KeepsUndelivered,
+    PutsRemotely,
+    Undelivered,
+    UnitOfWork,
+)
 from rfh2.mqmd import Mqmd
 
 _log = logging.getLogger("qpubsub.processor")
@@ -32,6 +37,7 @@ MOST_BYTES: Final = 1_000_000_000
 DEAD_LETTERS: Final = ""
 _PAGE: Final = 500
 _FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 30.0
 
 
 def lane_of(queue: str, qmgr: str = "") -> str:

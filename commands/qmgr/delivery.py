@@ -16,16 +16,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, Objects
 from commands.broker.outcome import Arrival
-from commands.broker.puts import Outgoing, PutKind
+from commands.broker.puts import DeadLetters, Outgoing, PutKind
 from commands.disk.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
 from commands.qmgr.sending import transmitted
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.port import KeepsUndelivered, PutsAlike, PutsRemotely, UnitOfWork
-from commands.templates.descriptors import APPLICATION
+from commands.templates.parts import APPLICATION
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.mqi_constants import MQRC_XMIT_Q_USAGE_ERROR
 from rfh2.mqmd import Mqmd

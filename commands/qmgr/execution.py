@@ -25,8 +25,7 @@ from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.observer import Ending, Observer, ProcessorTally, Sample, count
 from commands.qmgr.refusals import Refusal
-from commands.qmgr.reports import COD
-from commands.qmgr.sending import report
+from commands.qmgr.sending import COD, report
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork

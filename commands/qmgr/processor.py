@@ -29,7 +29,7 @@ from commands.broker.exit_values import PublishExit
 from commands.broker.puts import Put
 from commands.disk.errors import SupersededError, UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.admin_port import CommandServer
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.backlog import LONGEST_PAUSE_S, Backlog
 from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker
@@ -50,7 +50,6 @@ _log = logging.getLogger("qpubsub.processor")
 BATCH = 1000
 SHARED_BATCH = 100
 BATCH_BYTES = 16 * 1024 * 1024
-LONGEST_PAUSE_S = 30.0
 EXPIRY_SCAN = timedelta(seconds=60)
 
 

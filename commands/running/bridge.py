@@ -27,24 +27,25 @@ from typing import Any, Final, Self
 from commands.config.config_file import exposed_secrets
 from commands.config.home import Home, PostgresqlHome
 from commands.config.settings import ConfigError
-from commands.disk import permissions
+from commands.disk import files
 from commands.disk.errors import ServerAwayError, SupersededError
 from commands.disk.lock import require_locks
 from commands.disk.open_files import raise_limit
 from commands.links.opening import Places
-from commands.listener.opening import listener_of
-from commands.listener.server import Listener, serve
-from commands.monitoring.health import Health, Phase
+from commands.listener.server import Listener, listener_of, serve
 from commands.monitoring.opening import Monitoring
+from commands.monitoring.server import Health, Phase
 from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.backlog import LONGEST_PAUSE_S
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.observer import ProcessorTally
-from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor, ProcessorSettings
+from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import directory_of
+from commands.running.child_processes import Heartbeat, notify
 from commands.running.journal import Events, Journal, last_status, reporting
 from commands.running.listening import Beside, Guardian, Service, beside
 from commands.running.log_file import LogFile
@@ -52,7 +53,6 @@ from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
 from commands.running.run_settings import RunSettings
-from commands.running.service_manager import Heartbeat, notify
 from commands.running.supervisor import AWAY, SupervisedWatchdog, supervised
 from commands.running.tenure import LEASE_S, Tenure, Waiting, tenure
 from commands.running.work_page import WorkPage
@@ -148,7 +148,7 @@ class Bridge:
         with places.store() as store:
             directory, self._dead_letter_queue = store.directory, places.definition(store).deadq
             if store.is_open_to_others:
-                console.warn(permissions.warning(directory))
+                console.warn(files.warning(directory))
         places.prepare()
         self.link = link = places.link(self._dead_letter_queue)
         watchdog = None if page is None else SupervisedWatchdog(page, self.stop, directory)

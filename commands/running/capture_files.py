@@ -20,9 +20,8 @@ from typing import Final, Self
 
 from pydantic import ValidationError
 
-from commands.disk.files import directory_to_disk, put_in_place, to_disk
+from commands.disk.files import directory_to_disk, make_directory, private, put_in_place, to_disk
 from commands.disk.lock import HolderLock, require_locks
-from commands.disk.permissions import make_directory, private
 from commands.terminal.output_file import naming
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures, write_captures

@@ -21,8 +21,8 @@ from commands.broker.objects import QueueManager
 from commands.config.home import Home, PostgresqlHome
 from commands.config.settings import Config, ConfigError
 from commands.disk.errors import QueueManagerNotFoundError
+from commands.disk.files import private
 from commands.disk.lock import HolderLock, require_locks
-from commands.disk.permissions import private
 from commands.listener.passwords import password_hash
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.running.mqsc_scripts import ScriptDirectory, apply_script

@@ -23,9 +23,8 @@ from commands.broker.connections import NotAnsweredError
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.store.database import Database
-from commands.running.fixed_file import FixedFile, read_fixed
 from commands.running.log_file import LogFile, LogFormat
-from commands.running.work_page import being_worked_on
+from commands.running.work_page import FixedFile, being_worked_on, read_fixed
 from commands.terminal.console import Console
 from rfh2.captured import iso
 from rfh2.errors import system_words

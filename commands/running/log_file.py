@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TextIO
 
-from commands.disk.permissions import private
+from commands.disk.files import private
 from rfh2.terminal_escape import harmless
 
 STDERR: Final = Path("-")

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from commands.broker.puts import Put
-from commands.disk.permissions import private
+from commands.disk.files import private
 from rfh2.errors import StoreError, system_words
 
 

@@ -19,10 +19,10 @@ from commands.explain.reading import explained
 from commands.model import Publish, PubOpt
 from commands.qmgr.store import ProgramConnection, QueueManagerStore, StoredMessage
 from rfh2.ccsid import UTF8_CCSID
+from rfh2.constants import reason_text
 from rfh2.errors import QPubSubError
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
-from rfh2.reasons import reason_text
 
 _MODEL: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
 _NAME: Final = "QPUBSUB.SUB.*"

@@ -28,14 +28,13 @@ from typing import Any, Final
 from commands.disk.errors import ServerAwayError, SupersededError
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
-from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
-from commands.running.fixed_file import FixedFile
+from commands.running.child_processes import MOST_CRASHES, Crashes, Heartbeat, die_with, notify
 from commands.running.listening import Guardian
-from commands.running.service_manager import Heartbeat, notify
 from commands.running.tenure import Tenure
 from commands.running.work_page import (
     ROOM,
     WORKING_FILE,
+    FixedFile,
     Phase,
     PoisonMessages,
     Work,

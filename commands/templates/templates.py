@@ -33,18 +33,25 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.reading import as_kept
 from commands.broker.register import full_topic
 from commands.headers.response import Completion
-from commands.templates.descriptors import ID, STAMP, Cut, Descriptors, ResponseCut, accepted_of, cut_of, stamp_of
 from commands.templates.parts import (
+    ID,
+    STAMP,
+    Cut,
+    Descriptors,
     Form,
     Parts,
     Pieces,
+    ResponseCut,
     ShapeKey,
+    accepted_of,
     bodies_of,
+    cut_of,
     form_of,
     is_changed,
     on_topic,
     parts_of,
     psc_folder,
+    stamp_of,
 )
 from rfh2.chain import decoder_of
 from rfh2.constants import MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID

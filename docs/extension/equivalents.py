@@ -6,7 +6,7 @@ from commands.explain.equivalents.guide_tables import MQRC_NAMES, OPTIONS, REASO
 from commands.listener import calls, spi
 from commands.qmgr.mqi import refusals
 from extension.markdown import NOTHING, Table, code, escape
-from rfh2.reasons import reason_name
+from rfh2.constants import reason_name
 
 COMMANDS = tuple(OPTIONS)
 """The words of the commands, in the order of the columns of ``reasons``."""

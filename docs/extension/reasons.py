@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from extension.markdown import NOTHING, Table, code, escape
-from rfh2.constants import REASON_NAMES
-from rfh2.reasons import reason_text
+from rfh2.constants import REASON_NAMES, reason_text
 from tests.rules import rules
 
 CONFORMANCE = Path(__file__).parents[1] / "conformance.md"

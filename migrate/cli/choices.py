@@ -37,7 +37,7 @@ from migrate import embedded
 from migrate.contents import disk
 from migrate.legacy_state import ITEM_FIELDS, Item, LegacyState, Product
 from migrate.plan import MigrationPlan, Outcome, PlanOptions, Store, TopicGrant
-from migrate.readers import KINDS, read_others, read_sources
+from migrate.readers.sources import KINDS, read_others, read_sources
 from migrate.readers.text import decoded
 from migrate.target import Target, existing_target
 

@@ -14,8 +14,8 @@ import click
 from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
 from commands.disk.errors import QueueManagerInUseError
+from commands.disk.files import make_directory
 from commands.disk.lock import exclusive, require_locks
-from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager, read_estate
 from commands.options.queue_manager import HOME
 from commands.options.verb import DIRECTORY, FILE_THAT_IS, F, Verb, verb_group
@@ -35,11 +35,12 @@ from migrate.estate.overview import (
     of_result,
     overview,
 )
-from migrate.estate.pack import Applications, read_applications, write_pack
+from migrate.estate.pack.collecting import Applications, read_applications
+from migrate.estate.pack.files import write_pack
 from migrate.estate.records import DONE, FATES, WORK, BrokerState
 from migrate.estate.workers import ACTIONS, default_processes, results
-from migrate.log import one_line
 from rfh2.errors import MigrationError
+from rfh2.terminal_escape import one_line
 
 _LOCK: Final = "estate.lock"
 EXIT_CODES: Final = {

@@ -18,8 +18,7 @@ from migrate.extract import REPLY_QUEUE
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.live.interrogation import Interrogation
-from migrate.live.objects_script import KINDS, script_of
-from migrate.live.snapshot import read_live
+from migrate.live.snapshot import KINDS, read_live, script_of
 from migrate.live.state_of import NEVER_SHOWN, remarks, retained_copies, state_of
 from migrate.readers import state_json
 from rfh2.captures import write_captures

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import click
 
-from commands.disk.files import put_in_place, to_disk
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import make_directory, private, put_in_place, to_disk
 from commands.options.queue_manager import HOME, complete_queue_manager
 from commands.options.verb import DIRECTORY, verb
 from commands.qmgr.store import QueueManagerStore

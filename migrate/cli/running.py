@@ -20,8 +20,7 @@ from typing import Any, Generic, Literal, TextIO, TypeVar
 
 import click
 
-from commands.disk.files import directory_to_disk
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import directory_to_disk, make_directory, private
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -33,9 +32,11 @@ from migrate.ledger import Severity
 from migrate.log import LogWriter
 from migrate.plan import MigrationPlan, Phase, Tool, outcome_of
 from migrate.plan_files import plan_files
-from migrate.report import encoded, facts, outline, report_contents
+from migrate.report.facts import facts
+from migrate.report.outputs import encoded, outline, report_contents
 from migrate.target import Target
 from rfh2.errors import MigrationError, QPubSubError, system_words
+from rfh2.terminal_escape import one_line, printable
 
 OptionsT = TypeVar("OptionsT", bound=MigrationOptions)
 
@@ -188,10 +189,10 @@ def warn_of_errors(console: Console, plan: MigrationPlan) -> None:
     errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
     for reason in plan.warnings:
         if reason.severity is Severity.ERROR:
-            console.warn(lines.printable(reason.text))
+            console.warn(printable(reason.text))
     for fate in errors[:10]:
         why = next(reason.text for reason in fate.reasons if reason.severity is Severity.ERROR)
-        console.warn(f"{lines.printable(fate.label)} ({fate.source}): {lines.printable(why)}")
+        console.warn(f"{printable(fate.label)} ({fate.source}): {printable(why)}")
     if len(errors) > 10:
         console.warn(f"and {len(errors) - 10} more errors; the log and the report have them all")
 
@@ -211,14 +212,14 @@ def undo(console: Console, options: MigrationOptions, tool: Tool) -> ExitCode:
         undone = embedded.undo(store, tool, rehearse=rehearse, force=options.force)
     if rehearse:
         for change in undone.changes:
-            console.data(lines.one_line(change))
+            console.data(one_line(change))
         console.say(f"rehearsal: {counted(undone.given_back, 'object')} would be taken back; nothing was changed")
     else:
         console.say(f"{undone.given_back} objects, subscriptions and retained publications were taken back")
     for left in undone.left:
         console.warn(f"{'would be left' if rehearse else 'left'}: {left}")
     for line in undone.others:
-        console.warn(lines.changed_since(lines.one_line(line), rehearse=rehearse, force=options.force))
+        console.warn(lines.changed_since(one_line(line), rehearse=rehearse, force=options.force))
     return ExitCode.PROBLEMS if undone.left or undone.others else ExitCode.DONE
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from commands.broker.stream_names import NAME_SEPARATOR
+from commands.broker.identity import NAME_SEPARATOR
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import FILE, verb
 from commands.terminal.console import Console, ExitCode

@@ -20,8 +20,7 @@ from typing import Any, Final
 
 from commands.broker.objects import QueueManager
 from commands.config.home import Home, PostgresqlHome
-from commands.disk.files import put_in_place
-from commands.disk.permissions import make_directory
+from commands.disk.files import make_directory, put_in_place
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import directory_of, is_there
@@ -44,10 +43,10 @@ from migrate.estate.records import (
 from migrate.legacy_state import LegacyState
 from migrate.live.checkpoints import checkpoints
 from migrate.live.journal import JOURNAL, entries_in, still_there
-from migrate.marker import Marker, name_of, read_marker
-from migrate.plan import MigrationPlan, Outcome, Phase, PlanOptions, Tool
+from migrate.plan import Marker, MigrationPlan, Outcome, Phase, PlanOptions, Tool, name_of, read_marker
 from migrate.planned_state import FILE_NAME, read_heading
-from migrate.readers import files_of, state_json
+from migrate.readers import state_json
+from migrate.readers.sources import files_of
 from migrate.target import Target, existing_target
 from rfh2.captured import iso
 from rfh2.distribution import VERSION

@@ -32,9 +32,8 @@ from migrate.live.checkpoints import checkpoints
 from migrate.live.differences import compare
 from migrate.live.interrogation import Interrogation
 from migrate.live.journal import JOURNAL, Journal
-from migrate.live.objects_script import KINDS, script_of
 from migrate.live.opening import LiveQueueManager, open_live
-from migrate.live.snapshot import read_live
+from migrate.live.snapshot import KINDS, read_live, script_of
 from migrate.live.state_of import remarks, retained_copies, state_of
 from migrate.live.undoing import Undoing
 from migrate.log import changed_since

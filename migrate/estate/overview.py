@@ -25,8 +25,8 @@ from migrate.estate.collisions import (
 from migrate.estate.jobs import BrokerResult
 from migrate.estate.records import PLANS, TOPICS, WORK, BrokerFiles, BrokerState, Record
 from migrate.ledger import Severity, Sums, total
-from migrate.log import one_line, printable
 from migrate.plan import Outcome
+from rfh2.terminal_escape import one_line, printable
 
 _OF_CONCERN = frozenset({Outcome.LOST, Outcome.CHANGED, Outcome.REFUSED})
 

@@ -21,15 +21,13 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from commands.disk.files import directory_to_disk, put_in_place
-from commands.disk.permissions import make_directory
+from commands.disk.files import directory_to_disk, make_directory, put_in_place
 from commands.qmgr.store.opening import directory_of
 from migrate.contents import SUMS, Content, disk, write_synced
 from migrate.ledger import Sums
 from migrate.legacy_state import Frozen
 from migrate.live.journal import JOURNAL
-from migrate.marker import Marker
-from migrate.plan import Outcome, Phase, Tool
+from migrate.plan import Marker, Outcome, Phase, Tool
 from rfh2.errors import MigrationError
 
 WORK: Final = "migration"

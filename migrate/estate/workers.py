@@ -20,10 +20,10 @@ from multiprocessing.process import BaseProcess
 from typing import Final, NoReturn
 
 from migrate.estate import acting, live_acting
+from migrate.estate.acting import plan_broker
 from migrate.estate.jobs import BrokerJob, BrokerResult
 from migrate.estate.live_acting import extract_broker
-from migrate.estate.planning import plan_broker
-from migrate.readers import files_of
+from migrate.readers.sources import files_of
 from rfh2.errors import MigrationError, QPubSubError, system_words
 
 Action = Callable[[BrokerJob], BrokerResult]

@@ -10,16 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from commands.broker.attribute_kinds import Shown
-from commands.mqsc import Answer, parse
-from commands.mqsc.model import Command, Keyword, Statement, Value
-from commands.qmgr.admin.runner import StatementRunner
-from commands.qmgr.store import QueueManagerStore
+from commands.mqsc.answers import Answer
+from commands.mqsc.script import Command, Keyword, Statement, Value, parse
 from commands.terminal.counted import counted
-from commands.terminal.users import current_user, groups_of
 from rfh2.errors import MigrationError
 
 Row = Mapping[str, Shown]
@@ -124,36 +120,6 @@ def statement_of(text: str) -> Statement:
     if len(found) != 1:
         raise AdministrationError(f"one MQSC command was expected: {text}")
     return found[0]
-
-
-class EmbeddedAdministrator:
-    """Runs MQSC on the database of an embedded queue manager; a running processor goes on beside it."""
-
-    def __init__(self, store: QueueManagerStore) -> None:
-        self._store = store
-        self._runner = StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
-
-    @property
-    def qmgr(self) -> str:
-        return self._store.name
-
-    @property
-    def where(self) -> str:
-        return f"the embedded queue manager {self.qmgr}"
-
-    def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
-        statement = Statement(1, 1, (), f"DISPLAY {target}", display_command(target, name, scope))
-        return rows_of(self._answer(statement), self.where)
-
-    def run(self, statement: Statement) -> Outcome:
-        return outcome_of(self._answer(statement))
-
-    def close(self) -> None:
-        self._store.close()
-
-    def _answer(self, statement: Statement) -> Answer:
-        ((_, answer),) = self._runner.run([statement])
-        return answer
 
 
 def outcome_of(answer: Answer) -> Outcome:

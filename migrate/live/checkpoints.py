@@ -24,8 +24,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
-from migrate.plan import Tool
-from migrate.plan_files import AUTHORITIES, ENABLE, OBJECTS, QUEUES, REGISTRATIONS, SUBSCRIPTIONS
+from migrate.plan import AUTHORITIES, ENABLE, OBJECTS, QUEUES, REGISTRATIONS, SUBSCRIPTIONS, Tool
 from migrate.planned_state import Kind, PlannedHeading
 
 

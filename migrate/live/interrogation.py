@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM
-from commands.disk.files import put_in_place, to_disk
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import make_directory, private, put_in_place, to_disk
 from commands.qmgr.store.messages import StoredMessage
 from migrate.contents import disk
 from migrate.extract import Question, asking, questions_about_streams, questions_on_streams

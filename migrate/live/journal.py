@@ -16,8 +16,7 @@ from typing import Final, Literal, Self
 
 from pydantic import ValidationError
 
-from commands.disk.files import directory_to_disk, put_in_place
-from commands.disk.permissions import private
+from commands.disk.files import directory_to_disk, private, put_in_place
 from migrate.contents import disk
 from migrate.legacy_state import Frozen
 from migrate.planned_state import PlannedHeading

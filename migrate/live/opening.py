@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE
@@ -22,17 +23,21 @@ from commands.config.settings import Config, ConfigError, QueuesConfig
 from commands.config.urls import Address, parse_mq_address
 from commands.links.ibmmq.channel import connection_to
 from commands.links.ibmmq.manager import MqMessages
-from commands.mqsc.model import Command, Statement
+from commands.mqsc.answers import Answer
 from commands.mqsc.pcf.client import Replies, replies, request
+from commands.mqsc.script import Command, Statement
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.users import current_user, groups_of
 from migrate.live.administrator import (
     AdministrationError,
     Administrator,
-    EmbeddedAdministrator,
     Outcome,
     Row,
     display_command,
     judged,
+    outcome_of,
+    rows_of,
     whole,
 )
 from migrate.live.loading import Messages
@@ -40,13 +45,12 @@ from migrate.live.rest import RestAdministrator
 from migrate.live.state_of import retained_copies
 from migrate.planned_state import data_digest
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED
+from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED, reason_name
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_names import MQCFC_LAST
-from rfh2.reasons import reason_name
 
 
 @dataclass(slots=True)
@@ -246,3 +250,33 @@ def _failure(command: Command, reason: int, parameter: int) -> Outcome:
     more = ", ".join(each for each in about if each)
     text = f"{command.verb} {command.target}{named}: reason {reason}" + (f" ({more})" if more else "")
     return Outcome(False, str(reason), text)
+
+
+class EmbeddedAdministrator:
+    """Runs MQSC on the database of an embedded queue manager; a running processor goes on beside it."""
+
+    def __init__(self, store: QueueManagerStore) -> None:
+        self._store = store
+        self._runner = StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
+
+    @property
+    def qmgr(self) -> str:
+        return self._store.name
+
+    @property
+    def where(self) -> str:
+        return f"the embedded queue manager {self.qmgr}"
+
+    def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
+        statement = Statement(1, 1, (), f"DISPLAY {target}", display_command(target, name, scope))
+        return rows_of(self._answer(statement), self.where)
+
+    def run(self, statement: Statement) -> Outcome:
+        return outcome_of(self._answer(statement))
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _answer(self, statement: Statement) -> Answer:
+        ((_, answer),) = self._runner.run([statement])
+        return answer

@@ -19,16 +19,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from commands.broker.identity import NAME_SEPARATOR
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE
-from commands.broker.stream_names import NAME_SEPARATOR
 from migrate.extract import request
 from migrate.live.administrator import AdministrationError, Administrator, statement_of
 from migrate.live.loading import Messages, answers_until_response
 from migrate.live.snapshot import names, text
 from migrate.planned_state import PlannedObject
-from rfh2.constants import MQRCCF_NOT_AUTHORIZED
+from rfh2.constants import MQRCCF_NOT_AUTHORIZED, reason_name
 from rfh2.errors import MigrationError, QPubSubError
-from rfh2.reasons import reason_name
 from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST
 
 # The subscriptions of a probe that is killed expire soon after it.

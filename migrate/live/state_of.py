@@ -25,15 +25,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from commands.broker.identity import name_without_stream
 from commands.broker.objects import ADMIN_STREAM
-from commands.broker.stream_names import name_without_stream
 from commands.broker.subscription_attributes import OPTIONS
 from commands.client.errors import MqError
 from commands.headers.registry import parse
-from commands.links.engine.command_from_native import command_for, why_not_command
+from commands.links.engine.inbound_writer import command_for, why_not_command
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
-from commands.links.ibmmq.publications import native_of
+from commands.links.ibmmq.tree import native_of
 from commands.model import Publish
 from commands.terminal.counted import counted
 from migrate.assemble import assemble

@@ -20,8 +20,7 @@ from typing import Any, Final
 from commands.broker.objects import LocalQueue
 from commands.mqsc.attributes import QLOCAL
 from commands.mqsc.authority_records import spelled_out
-from commands.mqsc.model import Command
-from commands.mqsc.script import NoMqscFormError, quoted
+from commands.mqsc.script import Command, NoMqscFormError, quoted
 from migrate.inverse import Inverse, Row as Attributes, inverse
 from migrate.live.administrator import Administrator, Row, statement_of
 from migrate.live.checkpoints import checkpoints
@@ -30,7 +29,7 @@ from migrate.live.differences import Difference, How, compare_subscriptions
 from migrate.live.journal import Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS
 from migrate.live.snapshot import EVERYTHING, LiveState, at_places, is_alike, names, read_live, record_key, text
-from migrate.marker import PREFIX as MARKER
+from migrate.plan import PREFIX as MARKER
 from migrate.planned_state import Kind, PlannedHeading, PlannedObject, defaults_of
 from rfh2.errors import MigrationError
 

@@ -41,7 +41,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from migrate.legacy_state import BrokerItem, Item, Publisher, Relation, Source, Stream
-from migrate.readers.registrations import Registration, publisher_of, subscription_of
+from migrate.readers.metatopics import Registration, publisher_of, subscription_of
 from migrate.readers.text import SourceLine, lines_of, unread
 from streams.topic_objects import DEFAULT_STREAM
 

@@ -53,7 +53,7 @@ from migrate.readers import metatopics
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.no_state import Foreign, Left, RefusedCommands
 from migrate.readers.topic_lengths import LongTopics, Registrant
-from migrate.registration_messages import options_of
+from migrate.subscription_files import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.constants import MQAT_BROKER

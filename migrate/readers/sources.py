@@ -27,7 +27,7 @@ from migrate.legacy_state import (
     StanzaAttribute,
     Unread,
 )
-from migrate.readers import amqspsd, authorities, captures, event_xml, reportproperties, state_json
+from migrate.readers import amqspsd, authorities, captures, reportproperties, state_json, wmb
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import SourceLine, decoded, lines_of, unread
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
@@ -201,7 +201,7 @@ def _stanza(row: str) -> str:
 Reader = Callable[[str, str], Iterable[Item]]
 
 _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
-    "events": (event_xml.looks_like, event_xml.read),
+    "events": (wmb.looks_like, wmb.read),
     "reportproperties": (reportproperties.looks_like, reportproperties.read),
     "amqspsd": (amqspsd.looks_like, amqspsd.read),
     "authorities": (authorities.looks_like, authorities.read),

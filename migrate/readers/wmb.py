@@ -5,6 +5,18 @@ were made: that order numbers them in the migration log (guide 8.4). A client id
 the header format, the queue manager, the queue and, where there is one, the correlation identifier.
 
 Topics of a stream begin with ``$SYS/STREAM/<stream>/`` inside the broker (guide 8.4).
+
+Message Broker's XML events: topics with subscriptions and access control entries, made, changed, deleted.
+
+    <Broker label="BRK1"><ControlGroup><DynamicSubscriptionEngine>
+      <Topic name="stock/IBM"><Create>
+        <Subscription clientId="mqrfh2:QM1:TRADER.Q" subscriptionPoint="GBP" user="fred" .../>
+      </Create></Topic>
+    </DynamicSubscriptionEngine></ControlGroup></Broker>
+
+The broker published one such document for each change, on $SYS/Broker/<broker>/Subscription/<topic> and .../Topic/...;
+a file may hold any number of them, one after the other: replayed, they give the state. What is understood of an
+attribute is in ``wmb``, which the listing of mqsireportproperties shares.
 """
 
 from __future__ import annotations
@@ -15,9 +27,20 @@ from typing import Any, Final, Literal
 
 from lxml import etree
 
-from migrate.legacy_state import Access, AclEntry, Item, LegacyRetained, LegacySubscription, Source, Unread
-from migrate.names import split_stream
-from migrate.readers.registrations import of_printed
+from migrate.assemble import split_stream
+from migrate.legacy_state import (
+    Access,
+    AclEntry,
+    BrokerItem,
+    Item,
+    LegacyRetained,
+    LegacySubscription,
+    Product,
+    Source,
+    Unread,
+)
+from migrate.readers.metatopics import of_printed
+from migrate.readers.text import unread
 from streams.subscriptions import PublicationFormat, WildcardScheme
 
 _FORMATS: Final = {"mqrfh2": PublicationFormat.RFH2, "mqrfh": PublicationFormat.RFH1, "mqrfh1": PublicationFormat.RFH1}
@@ -216,3 +239,79 @@ def _principal_type(text: str) -> Literal["user", "group", "unknown"]:
 
 def _hex(text: str) -> str:
     return text if re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", text) else ""
+
+
+_ROOT = re.compile(r"<(?:\?xml[^>]*\?>\s*<)?(?:[\w.-]+:)?Broker\b")
+_ACTIONS = ("Create", "Change", "Delete")
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+
+
+def looks_like(text: str) -> bool:
+    """Whether *text* begins as an event does."""
+    return _ROOT.match(text.lstrip()) is not None
+
+
+def read(text: str, file: str) -> Iterator[Item]:
+    """The state that the events of *text* lead to."""
+    registry = Registry(file)
+    label = ""
+    for number, document in _documents(text):
+        if "<!DOCTYPE" in document:
+            yield unread(file, number, document[:80], "a document type declaration, which no event has")
+            continue
+        try:
+            root = etree.fromstring(document.encode("utf-8"), _PARSER)
+        except etree.XMLSyntaxError as error:
+            line = number + int(error.lineno or 1) - 1
+            yield unread(file, line, document[:80], f"not a well-formed event: {error.msg}")
+            continue
+        if not label and root.get("label"):
+            label = str(root.get("label"))
+            yield BrokerItem(source=Source(file=file, position=number), name=label, product=Product.WMB)
+        yield from _event(root, number, file, registry)
+    yield from registry.items()
+
+
+def _documents(text: str) -> Iterator[tuple[int, str]]:
+    """Each document with the line it begins on; they end with </Broker>, in whatever prefix."""
+    at = 0
+    for end in re.finditer(r"</(?:[\w.-]+:)?Broker\s*>", text):
+        document = text[at : end.end()]
+        skipped = len(document) - len(document.lstrip())
+        number = text.count("\n", 0, at + skipped) + 1
+        yield number, re.sub(r"^\s*<\?xml[^>]*\?>", "", document).strip()
+        at = end.end()
+    if text[at:].strip():
+        yield text.count("\n", 0, at) + 1, text[at:].strip()
+
+
+def _line(element: etree._Element) -> int:
+    line = element.sourceline
+    return line if isinstance(line, int) else 1
+
+
+def _event(root: etree._Element, number: int, file: str, registry: Registry) -> Iterator[Item]:
+    for topic in root.iter():
+        if not isinstance(topic.tag, str) or local_name(topic) != "Topic":
+            continue
+        name = topic.get("name")
+        line = number + _line(topic) - 1
+        if name is None:
+            yield unread(file, line, "<Topic>", "a topic without a name")
+            continue
+        for action in topic:
+            if not isinstance(action.tag, str):
+                continue
+            word = local_name(action)
+            if word == "Topic":
+                continue
+            entries = list(action) if word in _ACTIONS else [action]
+            for entry in entries:
+                if isinstance(entry.tag, str):
+                    at = number + _line(entry) - 1
+                    attributes = {str(key): str(value) for key, value in entry.attrib.items()}
+                    problem = registry.take(
+                        word if word in _ACTIONS else "Create", local_name(entry), name, attributes, at
+                    )
+                    if problem:
+                        yield unread(file, at, f"{name}: <{local_name(entry)}>", problem)

@@ -14,11 +14,11 @@ from typing import Any, Final
 from commands.terminal.counted import counted
 from migrate.known_problems import CARED_FOR, KNOWN
 from migrate.ledger import Fate, Reason, Verdict
-from migrate.log import printable
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store, outcome_of
 from migrate.target import Target
 from rfh2.captured import iso
 from rfh2.errors import CommandError
+from rfh2.terminal_escape import printable
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_objects import DEFAULT_STREAM, TopicObject, Wildcard

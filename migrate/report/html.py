@@ -13,8 +13,8 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, listing, table
-from migrate.log import printable
 from migrate.report.facts import folded, sentence
+from rfh2.terminal_escape import printable
 
 _MOST_CHARACTERS: Final = 90_000
 """Of one table, or of one listing: with ten of them the page is below 1 MB."""

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from commands.terminal.counted import counted
 from migrate.contents import Content, encoded_lines
-from migrate.log import one_line, printable
 from migrate.plan_files import PlanFiles
 from migrate.report.html import page
+from rfh2.terminal_escape import one_line, printable
 
 _SHOWN_ITEMS = 40
 _SHOWN_LINES = 60

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from rfh2.captures.amqsbcg import fields_of_line
+from rfh2.captures.amqsbcg import SPANS, PrintedDescriptor, fields_of_line
 from rfh2.captures.hextext import hex_column
 from rfh2.captures.pasted_page import Page, Piece, begins_like_a_message
-from rfh2.captures.printed_fields import SPANS, PrintedDescriptor
 from rfh2.captures.record import MAX_MESSAGE_BYTES
 
 # Hex dumps with offsets, whatever stands before the offset of each line.

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.printed_fields import BYTES, NUMBERS, SPANS, PrintedDescriptor, printable
+from rfh2.captures.amqsbcg import BYTES, NUMBERS, SPANS, PrintedDescriptor, printable
 from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
 from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError, DecodeError

@@ -12,6 +12,7 @@ from itertools import chain as join
 from typing import Final, NamedTuple
 
 from rfh2.ccsid import ByteOrder
+from rfh2.constants import reason_text
 from rfh2.errors import DecodeError
 from rfh2.explain.describe import body_pcf, describe_parameter, embedded_pcf
 from rfh2.explain.elements import elements
@@ -25,8 +26,7 @@ from rfh2.explain.meanings import (
     options_text,
     tag_meaning,
 )
-from rfh2.explain.reading import Located, PartialMessage
-from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
+from rfh2.explain.reading import Located, PartialMessage, Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, Layout
 from rfh2.message import Message, body_text
@@ -34,7 +34,6 @@ from rfh2.mqmd import name_of
 from rfh2.pcf import Eph, Pcf
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
 from rfh2.pcf_parameters import Cfgr, Parameter
-from rfh2.reasons import reason_text
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 from rfh2.terminal_escape import visible

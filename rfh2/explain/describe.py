@@ -8,8 +8,7 @@ from typing import Any
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, read_fields
 from rfh2.explain.form import FieldValue, Json, Problem, number
-from rfh2.explain.reading import Located, PartialMessage
-from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
+from rfh2.explain.reading import Located, PartialMessage, Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder, Value
 from rfh2.message import body_text
 from rfh2.mqmd import Mqmd

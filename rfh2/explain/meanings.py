@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Final
 
 from rfh2.ccsid import byte_order, is_ebcdic, text_codec
+from rfh2.constants import feedback_text, reason_text
 from rfh2.explain.form import FieldValue
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 from rfh2.pcf_names import MQIACF_DELETE_OPTIONS, MQIACF_PUBLICATION_OPTIONS, MQIACF_REGISTRATION_OPTIONS
-from rfh2.reasons import feedback_text, reason_text
 
 MSG_TYPES: Final[dict[int, str]] = {
     1: "MQMT_REQUEST",

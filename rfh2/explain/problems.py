@@ -14,8 +14,7 @@ from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, texts_
 from rfh2.explain.form import CODES, Part, Problem, problem
 from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG_TYPES, bits
 from rfh2.explain.misidentified_input import look_alike, lost_header
-from rfh2.explain.reading import Located, PartialMessage
-from rfh2.explain.salvage import Salvaged, salvage
+from rfh2.explain.reading import Located, PartialMessage, Salvaged, salvage
 from rfh2.folders import Folder, parse, tag_of
 from rfh2.layouts import Layout
 from rfh2.mqmd import Mqmd, name_of

@@ -28,11 +28,10 @@ from rfh2.constants import (
 )
 from rfh2.errors import EncodeError
 from rfh2.explain.describe import body_pcf
-from rfh2.explain.edited_form import DecodedBody, DecodedMessage, describe
 from rfh2.explain.fields import descriptor_layout, write_fields
 from rfh2.explain.form import FieldValue
 from rfh2.explain.reading import PartialMessage, read_message
-from rfh2.explain.rebuild_header import Before, Rebuilt, from_hex, rebuild_header
+from rfh2.explain.rebuild_header import Before, DecodedBody, DecodedMessage, Rebuilt, describe, from_hex, rebuild_header
 from rfh2.explain.rebuild_pcf import pcf_data
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd

@@ -66,7 +66,7 @@ def run(*arguments: str) -> Spent:
     return Spent(float(cpu), float(wall), int(kib))
 
 
-def messages_of(traffic: str, count: int) -> Iterator[dict[str, object]]:
+def messages_of(traffic: str, count: int, topics: int = TOPICS) -> Iterator[dict[str, object]]:
     """The lines of a capture: a RegSub for each topic, then *count* publications."""
     from rfh2 import Folder, Mqmd, Rfh2
 
@@ -75,11 +75,11 @@ def messages_of(traffic: str, count: int) -> Iterator[dict[str, object]]:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(1_767_225_600 + seq / 100)) + f".{seq % 100:02}0Z"
         return {"seq": seq, "time": moment, "queue": queue, "md_hex": md.encode().hex(), "body_hex": body.hex()}
 
-    for n in range(TOPICS):
+    for n in range(topics):
         psc = f"<psc><Command>RegSub</Command><Topic>sport/{n}</Topic><QName>SUBSCRIBER</QName></psc>"
         yield line(n + 1, CONTROL, Mqmd(format="MQHRF2", user_identifier="app"), (psc,), b"")
     for n in range(count):
-        topic, number = f"sport/{n % TOPICS}", f"<SeqNum>{n}</SeqNum>" if traffic == "numbered" else ""
+        topic, number = f"sport/{n % topics}", f"<SeqNum>{n}</SeqNum>" if traffic == "numbered" else ""
         folders, data = [f"<psc><Command>Publish</Command><Topic>{topic}</Topic>{number}</psc>"], b"x" * 200
         if traffic == "JMS":
             jms = f"<Dst>topic://{topic}</Dst><Tms>{1_767_225_600_000 + n}</Tms><Cid>order-{n}</Cid><Dlv>2</Dlv>"
@@ -87,7 +87,7 @@ def messages_of(traffic: str, count: int) -> Iterator[dict[str, object]]:
             folders += ["<mcd><Msd>jms_text</Msd></mcd>", f"<jms>{jms}</jms>", f"<usr>{usr}</usr>"]
             data = b"x" * 1024
         md = Mqmd(format="MQHRF2", priority=0, persistence=1, msg_id=n.to_bytes(24, "big"), user_identifier="app")
-        yield line(TOPICS + n + 1, STREAM, md, folders, data)
+        yield line(topics + n + 1, STREAM, md, folders, data)
 
 
 def replay_by_hand(source: Path, target: Path) -> None:

@@ -23,7 +23,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
-from streams.blocking import BlockSet
 from streams.index import SubscriptionIndex
 from streams.operations import Publication, RetainedPublication
 from streams.patterns import Pattern, parse_pattern
@@ -31,6 +30,7 @@ from streams.retained import RetainedPublications
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObjects
 from streams.topic_space import TopicSpace
+from streams.topic_strings import BlockSet
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -24,8 +24,11 @@ from typing import Any
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Outcome
 from commands.broker.puts import Put, PutKind
-from commands.mqsc import Administration, Answer, execute, parse
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer
 from commands.mqsc.broker import Broker
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST
 from rfh2.message import Message, decode, encode

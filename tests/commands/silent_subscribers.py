@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEAD_LETTER_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival
+from commands.broker.puts import DeadLetters
 from commands.broker.times import EPOCH
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict

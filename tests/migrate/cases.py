@@ -16,11 +16,10 @@ from migrate.contents import content_bytes
 from migrate.embedded import applied
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState, Product
-from migrate.marker import Marker
-from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool
 from migrate.plan_files import plan_files
-from migrate.readers import read_sources
-from migrate.report import encoded, report_contents
+from migrate.readers.sources import read_sources
+from migrate.report.outputs import encoded, report_contents
 from migrate.target import Target
 from rfh2.message import encode
 from tests.migrate.legacy_messages import NOW

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from migrate.legacy_state import AclEntry, Item, Unread
-from migrate.readers import event_xml, reportproperties
+from migrate.readers import reportproperties, wmb
 
 LISTED = """
 DynamicSubscriptionEngine
@@ -62,19 +62,19 @@ EVENTS = [
 
 @pytest.mark.parametrize(("changes", "left", "lost"), [e[1:] for e in EVENTS], ids=[e[0] for e in EVENTS])
 def test_8_1_events(changes: list[tuple[str, str, str]], left: list[tuple[str, str]], lost: int) -> None:
-    items = list(event_xml.read(_events(*changes), "events.xml"))
+    items = list(wmb.read(_events(*changes), "events.xml"))
     assert _entries(items) == left
     assert sum(item.is_state for item in items if isinstance(item, Unread)) == lost
 
 
 def test_what_deletes_nothing_is_said() -> None:
-    items = list(event_xml.read(_events(("Delete", USER, "")), "events.xml"))
+    items = list(wmb.read(_events(("Delete", USER, "")), "events.xml"))
     (item,) = [item for item in items if isinstance(item, Unread)]
     assert (item.is_state, item.warns, item.why) == (False, True, "it deletes an entry that is not there")
 
 
 def test_the_same_entry_twice_is_said() -> None:
-    items = list(event_xml.read(_events(("Create", USER, "true"), ("Create", USER, "false")), "e"))
+    items = list(wmb.read(_events(("Create", USER, "true"), ("Create", USER, "false")), "e"))
     assert _entries(items) == [("user", "false")]
     assert [item.why for item in items if isinstance(item, Unread)] == [
         "the same entry a second time; the later one is used"

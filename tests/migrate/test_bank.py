@@ -17,7 +17,7 @@ from migrate.embedded import applied
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions
-from migrate.readers import read_sources
+from migrate.readers.sources import read_sources
 from migrate.report.facts import facts
 from migrate.target import Target
 from streams.subscriptions import PublicationFormat

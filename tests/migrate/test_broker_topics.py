@@ -8,12 +8,11 @@ import pytest
 
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME
-from migrate.assemble import of_product
+from migrate.assemble import broker_topic, of_product, split_stream
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState, Product
-from migrate.names import broker_topic, split_stream
 from migrate.plan import MigrationPlan, Phase, PlanOptions
-from migrate.readers import read_sources
+from migrate.readers.sources import read_sources
 from migrate.target import Target
 from streams.topic_objects import DEFAULT_STREAM
 from tests.migrate.legacy_messages import NOW

@@ -22,8 +22,7 @@ from commands.cli import main
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
 from migrate import embedded
-from migrate.marker import Marker
-from migrate.plan import Phase, Tool
+from migrate.plan import Marker, Phase, Tool
 from rfh2.captures import write_captures
 from tests.migrate.cases import Case
 from tests.migrate.legacy_messages import psc, publish, register

@@ -18,8 +18,7 @@ from migrate.cli.cutover import broker_of
 from migrate.embedded import applied
 from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
-from migrate.marker import Marker
-from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool
 from migrate.plan_files import plan_files
 from migrate.report.facts import facts
 from migrate.report.html import page

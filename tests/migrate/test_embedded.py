@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.mqsc import parse
+from commands.mqsc.script import parse
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore
 from migrate import embedded, strmqbrk
 from migrate.contents import StagedFiles
 from migrate.embedded import applied
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
-from migrate.live.administrator import EmbeddedAdministrator
+from migrate.live.opening import EmbeddedAdministrator
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.report.facts import facts
 from migrate.target import Target

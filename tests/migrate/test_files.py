@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from commands.mqsc import Administration, execute, parse
+from commands.mqsc.administration import Administration
 from commands.mqsc.broker import Broker
 from commands.mqsc.equivalents import OperationContext
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
 from migrate import strmqbrk
 from migrate.embedded import applied
 from migrate.legacy_state import LegacyState

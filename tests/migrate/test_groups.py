@@ -12,8 +12,7 @@ from commands.terminal.console import ExitCode
 from migrate import migmbbrk
 from migrate.legacy_state import Access, AclEntry, LegacyState, Principal, Source, Unread
 from migrate.plan import Phase, PlanOptions
-from migrate.readers import read_sources
-from migrate.readers.sources import is_group_file, read_groups
+from migrate.readers.sources import is_group_file, read_groups, read_sources
 from migrate.target import Target
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.verbs import Ran, state

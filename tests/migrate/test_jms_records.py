@@ -9,7 +9,7 @@ import pytest
 
 from commands.broker.queue_names import ADMIN_QUEUE, STATUS_QUEUE
 from migrate.legacy_state import LegacyState
-from migrate.readers import read_sources
+from migrate.readers.sources import read_sources
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.jms_entry import JmsEntry

@@ -16,9 +16,9 @@ from migrate.assemble import assemble, of_product
 from migrate.cli.cutover import broker_of
 from migrate.embedded import applied
 from migrate.legacy_state import Item, LegacyState, LegacySubscription, Product, Source
-from migrate.marker import Marker
-from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
-from migrate.readers import captures, read_sources
+from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool
+from migrate.readers import captures
+from migrate.readers.sources import read_sources
 from migrate.target import Target
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, write_captures

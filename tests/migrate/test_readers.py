@@ -25,16 +25,9 @@ from migrate.legacy_state import (
     StanzaAttribute,
     Unread,
 )
-from migrate.readers import (
-    amqspsd,
-    authorities,
-    event_xml,
-    metatopics,
-    read_sources,
-    reportproperties,
-)
-from migrate.readers.registrations import Registration, subscription_of
-from migrate.readers.sources import is_qm_ini, read_qm_ini
+from migrate.readers import amqspsd, authorities, metatopics, reportproperties, wmb
+from migrate.readers.metatopics import Registration, subscription_of
+from migrate.readers.sources import is_qm_ini, read_qm_ini, read_sources
 from rfh2 import pcf_names as pcf
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
@@ -346,22 +339,22 @@ class TestEvents:
         made = created('<Subscription clientId="mqrfh2:Q:A" subscriptionPoint="" filter="" user="u"/>')
         changed = made.replace("Create", "Change").replace('user="u"', 'user="u" localOnly="true"')
         deleted = made.replace("Create", "Delete")
-        items = list(event_xml.read(event(made) + "\n" + event(changed), "events.xml"))
+        items = list(wmb.read(event(made) + "\n" + event(changed), "events.xml"))
         (found,) = [item for item in items if isinstance(item, LegacySubscription)]
         assert found.options == ("Local",)
-        items = list(event_xml.read(event(made) + "\n" + event(deleted), "events.xml"))
+        items = list(wmb.read(event(made) + "\n" + event(deleted), "events.xml"))
         assert [item.kind for item in items] == ["broker"]
 
     def test_entries_and_their_end(self) -> None:
         entry = created('<ACLEntry principalName="p" principalType="group" publish="true" subscribe="false"/>')
         gone = '<Topic name="t"><Delete><AllACLEntries/></Delete></Topic>'
-        _, found = event_xml.read(event(entry), "x")
+        _, found = wmb.read(event(entry), "x")
         assert (found.publish, found.subscribe, found.persistent) == (Access.ALLOW, Access.DENY, Access.INHERIT)  # type: ignore[attr-defined]
-        assert [item.kind for item in event_xml.read(event(entry) + event(gone), "x")] == ["broker"]
+        assert [item.kind for item in wmb.read(event(entry) + event(gone), "x")] == ["broker"]
 
     def test_a_stream_is_taken_out_of_the_topic(self) -> None:
         made = '<Topic name="$SYS/STREAM/Sport/a/b"><Create><Subscription clientId="mqrfh:Q:A"/></Create></Topic>'
-        _, found = event_xml.read(event(made), "x")
+        _, found = wmb.read(event(made), "x")
         assert isinstance(found, LegacySubscription)
         assert (found.stream, found.topic, found.format) == ("Sport", "a/b", PublicationFormat.RFH1)
 
@@ -379,7 +372,7 @@ class TestEvents:
         ids=["unclosed", "no-name", "odd-element", "no-principal", "odd-right", "nothing-to-delete", "entity"],
     )
     def test_bad_events_are_reported(self, text: str) -> None:
-        assert unread(list(event_xml.read(text, "events.xml")))
+        assert unread(list(wmb.read(text, "events.xml")))
 
 
 class TestAmqspsd:
@@ -713,7 +706,7 @@ class TestSources:
 READERS = {
     "amqspsd": amqspsd.read,
     "reportproperties": reportproperties.read,
-    "events": event_xml.read,
+    "events": wmb.read,
     "qm.ini": read_qm_ini,
     "authorities": authorities.read,
 }

@@ -10,8 +10,8 @@ from migrate import strmqbrk
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState
 from migrate.plan import PlanOptions
-from migrate.readers import read_sources
 from migrate.readers.no_state import ranges
+from migrate.readers.sources import read_sources
 from migrate.target import Target
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures

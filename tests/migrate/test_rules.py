@@ -11,6 +11,7 @@ import pytest
 
 from commands.mqsc.attributes import QMGR
 from migrate import log, migmbbrk, strmqbrk
+from migrate.assemble import acl_object_names, sub_point_object_name, subscription_name
 from migrate.attributes import non_persistent_response
 from migrate.embedded import applied
 from migrate.fingerprint import difference, fingerprint, labelled
@@ -30,7 +31,6 @@ from migrate.legacy_state import (
     Stream,
     SubPoint,
 )
-from migrate.names import acl_object_names, sub_point_object_name, subscription_name
 from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.target import Target, existing_target
 from streams.subscriptions import PublicationFormat, WildcardScheme

@@ -15,17 +15,16 @@ from random import Random
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.mqsc import parse
+from commands.mqsc.script import parse
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from migrate import embedded, strmqbrk
 from migrate.contents import StagedFiles
 from migrate.legacy_state import LegacyAuthority, LegacyRetained, LegacyState, LegacySubscription, Source, Stream
-from migrate.live.administrator import EmbeddedAdministrator
 from migrate.live.applying import Applier, StoppedError
 from migrate.live.checkpoints import Action
 from migrate.live.journal import Journal
-from migrate.live.opening import LiveQueueManager
+from migrate.live.opening import EmbeddedAdministrator, LiveQueueManager
 from migrate.live.snapshot import LiveState, names, read_live, text
 from migrate.live.undoing import Undoing
 from migrate.plan import MigrationPlan, PlanOptions, Tool

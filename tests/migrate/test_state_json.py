@@ -16,8 +16,10 @@ from migrate import strmqbrk, visibility
 from migrate.contents import pieces
 from migrate.legacy_state import LegacyRetained, LegacyState, Source
 from migrate.plan import PlanOptions
-from migrate.readers import read_sources, state_json
-from migrate.report import facts, report_contents
+from migrate.readers import state_json
+from migrate.readers.sources import read_sources
+from migrate.report.facts import facts
+from migrate.report.outputs import report_contents
 from migrate.target import Target
 from tests.benchmarks.migration_memory import write_state
 from tests.migrate.legacy_messages import NOW

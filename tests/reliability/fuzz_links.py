@@ -9,8 +9,7 @@ from random import Random
 from typing import Any, Final
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.inbound_writer import CommandPutter
+from commands.links.engine.inbound_writer import CommandPutter, NativePublication
 from commands.links.engine.message_for_tree import ForTree, for_tree, publishing
 from commands.links.engine.properties import native_of as of_record
 from commands.links.engine.retained import as_operation

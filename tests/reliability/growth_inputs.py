@@ -20,10 +20,10 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, QPubSubError, Rfh1, Rfh2, encode
 from rfh2.captures import read_captures, write_captures
-from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.elements import elements
 from rfh2.explain.form import json_line
 from rfh2.explain.rebuild import rebuild
+from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.folders import write
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQCMD_PUBLISH

@@ -17,7 +17,6 @@ from typing import cast
 from commands.broker.authority import parse_profile
 from commands.explain.pictures import page, svg, text_tree
 from rfh2.message import Message
-from streams.blocking import BlockSet
 from streams.char_wildcards import parse_char_pattern
 from streams.index import SubscriptionIndex
 from streams.operations import Publication, RetainedPublication
@@ -27,6 +26,7 @@ from streams.retained import RetainedPublications
 from streams.selectors import compile_selector
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObject, TopicObjects
+from streams.topic_strings import BlockSet
 from streams.topic_wildcards import parse_topic_pattern
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,7 +19,9 @@ from commands.cli.translate import DIALECTS, render
 from commands.explain.equivalents.records import MessageView, view
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
-from commands.mqsc import Administration, execute, parse
+from commands.mqsc.administration import Administration
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
 from commands.qmgr.store import QueueManagerStore
 from migrate import read_sources
 from rfh2 import CapturedMessage, Folder, Mqmd, QPubSubError, Rfh1, Rfh2, decode, encode

@@ -46,8 +46,8 @@ from rfh2.channel.segments import (
     segment_length,
     type_name,
 )
+from rfh2.constants import reason_name
 from rfh2.mqi_constants import MQGMO_WAIT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_ASYNC_RESPONSE
-from rfh2.reasons import reason_name
 from tests.commands.listener.conftest import ANYBODY, processing
 from tests.commands.listener.mqi_client import MqiClient
 from tests.reliability.segments import Recorded, recorded, shared

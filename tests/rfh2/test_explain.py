@@ -9,17 +9,15 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from rfh2 import DecodeError, Folder, Mqmd
-from rfh2.constants import REASON_NAMES
+from rfh2.constants import REASON_NAMES, feedback_text, reason_text
 from rfh2.explain.annotate import AnnotatedLine, annotate, chain, layout_lines, plain, visible
-from rfh2.explain.edited_form import DecodedFolder, describe_folder
 from rfh2.explain.elements import elements, folder_text, padded
 from rfh2.explain.fields import layout_of, read_fields, write_fields
 from rfh2.explain.form import number
 from rfh2.explain.meanings import ccsid_text, encoding_text, expiry_text, meaning, tag_meaning, time_text
 from rfh2.explain.reading import read_message
-from rfh2.explain.rebuild_header import rebuild_folder, same
+from rfh2.explain.rebuild_header import DecodedFolder, describe_folder, rebuild_folder, same
 from rfh2.layouts import ALL, MQMD2, MQRFH2
-from rfh2.reasons import feedback_text, reason_text
 from tests.rfh2.explained import captured, damaged, message, messages
 
 PSC = "<psc><Command>Publish</Command><Topic>a/b</Topic></psc>"

@@ -12,10 +12,10 @@ from hypothesis import given
 
 from rfh2 import CapturedMessage, Dlh, EncodeError, Folder, Message, Mqmd, Rfh2, decode, encode
 from rfh2.explain.describe import described
-from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.form import json_line
 from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
+from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.rfh1 import Rfh1
 from rfh2.xqh import Xqh
 from tests.rfh2.explained import captured, damaged, fixture_messages, message, messages

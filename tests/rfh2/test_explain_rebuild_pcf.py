@@ -13,10 +13,10 @@ from hypothesis import given, strategies as st
 from rfh2 import CapturedMessage, EncodeError, Eph, Message, Mqmd, Pcf, decode_pcf, encode
 from rfh2.ccsid import BYTE_ORDERS, ByteOrder
 from rfh2.explain.describe import describe_pcf, described
-from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.form import json_line
 from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
+from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.explain.rebuild_pcf import rebuild_pcf
 from rfh2.pcf_parameters import Cfbs, Cfgr, Cfif, Cfil, Cfin, Cfin64, Cfsl, Cfst, Parameter, UnknownParameter
 from tests.rfh2.explained import captured, message

@@ -8,11 +8,11 @@ from datetime import datetime
 
 import pytest
 
-from streams.blocking import NO_BLOCKS, BlockSet
 from streams.operations import Delivery, Publication, PublishToTopic, Subscribe
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObject, TopicObjects, Wildcard
 from streams.topic_space import TopicSpace
+from streams.topic_strings import NO_BLOCKS, BlockSet
 
 Make = Callable[..., Subscription]
 Publish = Callable[..., Publication]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from rfh2.errors import CommandError
-from streams.blocking import NO_BLOCKS, BlockSet
 from streams.char_wildcards import parse_char_pattern
 from streams.index import JOURNAL_LENGTH, SubscriptionIndex, _cost
 from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_strings import NO_BLOCKS, BlockSet
 
 Make = Callable[..., Subscription]
 Reaches = Callable[[str, WildcardScheme, str, Collection[str]], bool]

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from streams.blocking import BlockSet
 from streams.operations import Publication, RetainedPublication
 from streams.patterns import parse_pattern
 from streams.retained import RetainedPublications
 from streams.subscriptions import WildcardScheme
+from streams.topic_strings import BlockSet
 
 Publish = Callable[..., Publication]
 Reaches = Callable[[str, WildcardScheme, str, Collection[str]], bool]

@@ -48,7 +48,7 @@ EXITS = {
     r"translate .*capture\.jsonl": (1, "two of the commands fail"),
     r"strmqbrk .*(?:--rehearse|-l psmigr)": (1, "pieces of the state are lost unless a person acts"),
     r"migmbbrk -[rtc] ": (1, "pieces of the state change their meaning"),
-    r"estate (?:plan|rehearse|apply) bank/": (1, "pieces of the state are lost unless a person acts"),
+    r"estate (?:extract|plan|rehearse|apply) bank/": (1, "pieces of the state are lost unless a person acts"),
     r"shares status shares\.toml": (1, "no bridge works for the shares"),
     r"qpubsub stop -m QM1": (1, "no run works for it"),
     r"qpubsub delete QM1$": (2, "it holds a message"),

@@ -2,10 +2,9 @@
 
 A capture may lack MQMDs, and records that could not be read. Without its MQMD a command's CorrelId, its user, and its
 queue where it names none, are unknown. A RegSub is carried out as if no other subscription had its identity
-(``assumed``). A DeregSub is not: which subscription it ended is unknown. Whichever may be the one is in doubt from then
-on, and what would be said of it is unknown. So it is with an absence where records could not be read: they may hold
-what is absent.
-"""
+(``problems.assumed``). A DeregSub is not: which subscription it ended is unknown. Whichever may be the one is in doubt
+from then on, and what would be said of it is unknown. So it is with an absence where records could not be read: they
+may hold what is absent."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from typing import Final
 from commands.broker.core import BrokerCore
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
-from commands.explain.assumed import is_assumed_queue, with_descriptor
+from commands.explain.problems import is_assumed_queue, with_descriptor
 from commands.explain.why.attempts import Attempt, attempt, subscriptions_of
 from commands.explain.why.verdict import Asked, Detail, Reason, Verdict
 from commands.model import DeregisterSubscriber, Publish, PubOpt, RegisterSubscriber

@@ -20,13 +20,18 @@ from commands.explain.why.near import place_prefix
 from commands.explain.why.verdict import Reason
 from commands.headers.registry import parse
 from commands.model import Command, Publish, RegisterSubscriber, RegOpt
-from rfh2.constants import MQFMT_DEAD_LETTER_HEADER, MQRC_Q_FULL, MQRC_UNKNOWN_OBJECT_NAME, MQRC_UNKNOWN_REMOTE_Q_MGR
+from rfh2.constants import (
+    MQFMT_DEAD_LETTER_HEADER,
+    MQRC_Q_FULL,
+    MQRC_UNKNOWN_OBJECT_NAME,
+    MQRC_UNKNOWN_REMOTE_Q_MGR,
+    reason_text,
+)
 from rfh2.dlh import Dlh
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
 from rfh2.mqi_constants import MQCI_NONE, MQRC_Q_DELETED
 from rfh2.mqmd import Mqmd, name_of
-from rfh2.reasons import reason_text
 from rfh2.rfh2 import Rfh2
 from streams.operations import Publication, PublishToTopic
 from streams.patterns import add_pattern_prefix

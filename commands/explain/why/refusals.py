@@ -26,8 +26,7 @@ from commands.explain.why.roster import Roster, SeenTopics
 from commands.explain.why.rules import disabled_sentence
 from commands.explain.why.verdict import PLACES, Reason
 from commands.model import Publish, RegisterSubscriber
-from rfh2.constants import MQAT_BROKER, MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED, MQRCCF_NOT_AUTHORIZED
-from rfh2.reasons import reason_text
+from rfh2.constants import MQAT_BROKER, MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED, MQRCCF_NOT_AUTHORIZED, reason_text
 from streams.operations import AlterSubscription, PublishToTopic, Subscribe
 from streams.patterns import written_topic
 from streams.subscriptions import Subscription

@@ -20,7 +20,6 @@ from commands.explain.why.near import NearMisses, folded
 from commands.explain.why.rules import expired_sentence
 from commands.explain.why.verdict import Asked, Reason
 from rfh2.errors import CommandError
-from streams.blocking import BlockSet
 from streams.index import SubscriptionIndex
 from streams.operations import (
     Effect,
@@ -35,6 +34,7 @@ from streams.operations import (
 from streams.patterns import parse_pattern
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
+from streams.topic_strings import BlockSet
 from streams.topic_wildcards import TopicPattern
 
 _CACHED_TOPICS: Final = 20_000

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from commands.broker.exit_calls import Exited, ExitFate
 from commands.broker.objects import Objects
+from commands.broker.puts import Exited, ExitFate
 from commands.explain.why.verdict import Reason
 from rfh2.captured import iso
+from rfh2.constants import feedback_text
 from rfh2.errors import QPubSubError
-from rfh2.reasons import feedback_text
 from streams.operations import PassedOver, Published, Rule
 from streams.selectors import Value, message_properties, registered_selector
 from streams.subscriptions import PublicationFormat, Subscription

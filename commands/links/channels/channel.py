@@ -24,15 +24,14 @@ from itertools import islice
 from typing import Final
 
 from commands.broker.authority import OWN_PREFIX, GroupsOf, no_groups
-from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.objects import LocalQueue
+from commands.broker.puts import DeadLetters, is_wanted
 from commands.broker.times import to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError, SupersededError
 from commands.network.topology import NeighbourStatus, Refresh
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES, INTRODUCTIONS, relationship
-from commands.qmgr.reports import EXCEPTION
-from commands.qmgr.sending import confirm_arrival, report
+from commands.qmgr.sending import EXCEPTION, confirm_arrival, report
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.neighbours import Arrived, NeighbourRecord, NeighbourRecords

@@ -18,7 +18,7 @@ from commands.config.home import Home, PostgresqlHome
 from commands.disk.errors import SupersededError
 from commands.links.channels.channel import PATIENCE_S, Channel
 from commands.links.engine.threads import Backoff, Threads
-from commands.network.repository import RepositoryEntry
+from commands.network.cluster_topics import RepositoryEntry
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.opening import DATABASE, directory_of, is_there, queue_managers
@@ -28,7 +28,7 @@ from rfh2.errors import StoreError
 #
 # Who is a member, and which cluster topics it defines, is in each queue manager's own database. So nothing has to be
 # told to a full repository: every member looks at the others, at most once a second, and only at those whose database
-# has changed. What it finds is recorded (``commands.network.repository``), and counts from the next command on.
+# has changed. What it finds is recorded (``commands.network.cluster_topics``), and counts from the next command on.
 
 
 EVERY_S: Final = 1.0

@@ -35,9 +35,8 @@ from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 from commands.config.settings import ConfigError, TopicsConfig
-from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import Positions
-from commands.links.engine.inbound_writer import Unreadable
+from commands.links.engine.inbound_writer import NativePublication, Unreadable
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool, message_key

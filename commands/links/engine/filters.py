@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from commands.disk.files import put_in_place, to_disk
-from commands.disk.permissions import private
+from commands.disk.files import private, put_in_place, to_disk
 from rfh2.errors import StoreError, system_words
 from streams.char_wildcards import parse_char_pattern
 from streams.subscriptions import WildcardScheme

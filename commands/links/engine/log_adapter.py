@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from commands.links.engine.adapter import Engine, Subscribed, TreeArrivals, Unconnected
-from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import FollowedFilters, Positions, levels_of, matcher_of, selected
-from commands.links.engine.inbound_writer import Unreadable
+from commands.links.engine.inbound_writer import NativePublication, Unreadable
 from commands.links.engine.logs import LogReader, Logs, Placed
 from commands.links.engine.properties import TreeMessage, native_of
 from commands.links.engine.retained import TreeRetained

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from commands.links.engine.command_from_native import NativePublication, is_format
+from commands.links.engine.inbound_writer import NativePublication, is_format
 from commands.links.engine.message_for_tree import ForTree
 from rfh2.ccsid import UTF8_CCSID, text_codec
 from rfh2.constants import MQENC_NATIVE

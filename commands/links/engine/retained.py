@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from commands.links.engine.command_from_native import (
+from commands.links.engine.inbound_writer import (
     LONGEST_EXPIRY,
     TENTHS,
     NativePublication,

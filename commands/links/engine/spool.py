@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Final, Protocol
 
-from commands.broker.dead_letter import DeadLetters
+from commands.broker.puts import DeadLetters
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.qmgr.store.messages import StoredMessage

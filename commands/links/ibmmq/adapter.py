@@ -28,15 +28,12 @@ from commands.links.engine.adapter import (
     Unconnected,
     Waiting,
 )
-from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.inbound_writer import CommandPutter
+from commands.links.engine.inbound_writer import CommandPutter, NativePublication
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
-from commands.links.ibmmq.manager import MqMessages
-from commands.links.ibmmq.publications import native_of, put_for
-from commands.links.ibmmq.spool import MqSpool
-from commands.links.ibmmq.tree import Selection, Tree
+from commands.links.ibmmq.manager import MqMessages, MqSpool
+from commands.links.ibmmq.tree import Selection, Tree, native_of, put_for
 from commands.links.ibmmq.unit import REFUSED, MqUnit
 from commands.qmgr.link_port import Capability, Feature, How
 from commands.qmgr.store.messages import StoredMessage

@@ -2,14 +2,16 @@
 
 After a connection breaks, the next unit of work connects again; the processor decides how long to wait before that.
 Before the first unit of work of a connection, the record says whether the last one was committed (``record``).
+
+The outgoing queue in IBM MQ (``Spool``): got under syncpoint, and committed once the tree has what was got.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Final, Self
 
@@ -17,6 +19,7 @@ from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import Address
 from commands.disk.errors import QueueManagerInUseError
+from commands.links.engine.spool import Refused, put_dead
 from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.channel import connection_to
 from commands.links.ibmmq.connection import Connection
@@ -24,8 +27,10 @@ from commands.links.ibmmq.record import LiveState, RecordError, UnitRecord, read
 from commands.links.ibmmq.undelivered import UndeliveredBefore
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.undelivered import note_undelivered_elsewhere
 from rfh2 import mqi_constants as m
+from rfh2.errors import StoreError
 from streams.operations import Effect
 
 _log = logging.getLogger("qpubsub.mq")
@@ -257,3 +262,51 @@ class MqQueueManager:
 
 def _count(effects: tuple[Effect, ...]) -> str:
     return f"{len(effects)} missed changes of state were applied"
+
+
+class MqSpool:
+    """The outgoing queue *queue* of IBM MQ. messages: for this spool alone."""
+
+    def __init__(self, messages: MqMessages, queue: str, dead_letter_queue: str) -> None:
+        self._messages, self._queue, self._dead = messages, queue, dead_letter_queue
+        self._unit: MqUnit | None = None
+        self._taken: list[StoredMessage] = []
+
+    @property
+    def messages(self) -> MqMessages:
+        """The connection, for those whose tree is IBM MQ too: what they do in the unit of work commits with it."""
+        return self._messages
+
+    def take(self, limit: int) -> list[StoredMessage]:
+        if self._unit is None:
+            self._unit = self._messages.unit_of_work()
+        while len(self._taken) < limit and (message := self._unit.get(self._queue)) is not None:
+            self._taken.append(message)
+        return list(self._taken)
+
+    def done(self, refused: Sequence[Refused] = ()) -> None:
+        unit, self._unit, self._taken = self._unit, None, []
+        if unit is None:
+            return
+        try:
+            for one in refused:
+                put_dead(unit, one, self._messages.name, self._dead)
+            unit.commit()
+        except BaseException:
+            with suppress(StoreError):
+                unit.backout()
+            raise
+
+    def undo(self) -> None:
+        unit, self._unit, self._taken = self._unit, None, []
+        if unit is not None:
+            with suppress(StoreError):
+                unit.backout()
+
+    def wait(self, timeout_s: float) -> None:
+        self.done()
+        self._messages.wait_for_message(self._queue, timeout_s)
+
+    def close(self) -> None:
+        self.undo()
+        self._messages.close()

@@ -18,18 +18,16 @@ from typing import Final
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import Engine, Subscribed, TreeArrivals, TreeUnreachableError
-from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import matcher_of
-from commands.links.engine.inbound_writer import Unreadable
+from commands.links.engine.inbound_writer import NativePublication, Unreadable
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.mqtt.answers import Granted, Received, SentPacket
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.filters import Filters, Subscribing
-from commands.links.mqtt.packets import MqttPublication, native_of
+from commands.links.mqtt.packets import BridgeState, MqttPublication, StateTopic, native_of
 from commands.links.mqtt.sender import MqttSender
 from commands.links.mqtt.snapshots import Snapshots
-from commands.links.mqtt.state_topic import BridgeState, StateTopic
 from commands.links.mqtt.topics import filter_of, why_not_shared, why_not_topic
 from commands.qmgr.link_port import Capability, Feature, How
 from rfh2.distribution import VERSION

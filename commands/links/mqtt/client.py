@@ -22,8 +22,7 @@ from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError, client_context, why_unreachable
 from commands.links.engine.threads import Backoff
 from commands.links.mqtt.answers import Granted, MqttConnection, Received, SentPacket, Ticket
-from commands.links.mqtt.packets import MqttPublication
-from commands.links.mqtt.state_topic import WILL_DELAY_S
+from commands.links.mqtt.packets import WILL_DELAY_S, MqttPublication
 from rfh2.distribution import how_to_install
 
 try:

@@ -26,14 +26,12 @@ from commands.mqsc.answers import (
     refusal,
 )
 from commands.mqsc.execute import execute
-from commands.mqsc.model import Statement
 from commands.mqsc.pcf.rights import Rights
-from commands.mqsc.script import lines_of, statements
-from commands.network.repository import RepositoryEntry
+from commands.mqsc.script import Statement, lines_of, statements
+from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Refresh, Relation
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.backlog import LONGEST_PAUSE_S, Backlog
 from commands.qmgr.delivery import Cause, Deliverer
-from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.database import HasDatabase
 from commands.qmgr.store.listeners import AskedListeners

@@ -17,7 +17,7 @@ from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.times import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
-from commands.headers.put_to_topic import publish_command
+from commands.headers.psc_commands import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority
@@ -39,9 +39,9 @@ from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.transactions import Transactions, XaCall
 from commands.qmgr.sending import confirm_arrival, transmitted
-from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.queue_manager import QueueManagerStore
+from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
@@ -66,7 +66,7 @@ NO_FIELDS: Final = PutFields()
 class Program:
     """The calls of one connection.
 
-    more: queues that have messages beside those that the calls name. since: since when it is connected, UTC. puts,
+    more: queues that have more messages by the calls. since: since when it is connected, UTC. puts,
     gets: how many messages.
     """
 
@@ -320,6 +320,8 @@ class Program:
             handle.groups.changing(bool(options & m.MQPMO_SYNCPOINT))
             handle.groups.putting = putting
         row = unit.uncommitted.message(seq)
+        if not (deferred or options & m.MQPMO_SYNCPOINT):
+            self.more.append(row[QUEUE])
         if deferred:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
@@ -383,6 +385,10 @@ class Program:
     def look(self, store: QueueManagerStore, number: int, asked: GetOptions) -> tuple[int | None, bool]:
         """Look for the message that MQGET is to give, without a unit of work: as ``Getting.look`` says."""
         return self._getting.look(store, self.handle(number), asked)
+
+    def comes(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions) -> tuple[int | None, bool]:
+        """Whether MQGET, for which ``look`` found nothing, is to give what was just put: as ``Getting.comes`` says."""
+        return self._getting.comes(unit, self.handle(number), asked)
 
     def get(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions, seq: int | None = None) -> Got:
         """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do.

@@ -21,10 +21,9 @@ from commands.qmgr.mqi.groups import Member, Place, is_complete
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
 from commands.qmgr.mqi.transactions import Transactions
-from commands.qmgr.reports import COD
-from commands.qmgr.sending import report
+from commands.qmgr.sending import COD, report
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.messages import BEFORE_ALL, BODY, MD, PERSISTENT, RANK, SEQ, MessageRow, message_of
+from commands.qmgr.store.messages import BEFORE_ALL, BODY, MD, PERSISTENT, QUEUE, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import ANY, Match, Search, descriptors_of_group
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
@@ -214,6 +213,22 @@ class Getting:
             # A mark ends by itself, and a group is whole later: the next MQGET looks at all again.
             handle.search = None
         return seq, not is_over
+
+    def comes(self, unit: EmbeddedUnitOfWork, handle: Handle, asked: GetOptions) -> tuple[int | None, bool]:
+        """Whether MQGET, for which nothing was there, is to give what was just put: its number, or None.
+
+        Also whether that is all that has come to the queue; else older messages come first: ``look`` finds them.
+        """
+        seq = unit.newest()
+        if seq is None or _is_by_groups(asked):
+            return None, False
+        row, match = unit.uncommitted.message(seq), _match(asked)
+        if row[QUEUE] != handle.queue:
+            return None, False
+        md = read_mqmd(row[MD])
+        wanted = ((match.msg_id, md.msg_id), (match.correl_id, md.correl_id), (match.group_id, md.group_id))
+        fits = all(asks in (None, has) for asks, has in wanted) and _is_selected(handle, row)
+        return (seq if fits else None), True
 
     def get(
         self, unit: EmbeddedUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None = None

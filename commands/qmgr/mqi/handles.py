@@ -17,8 +17,8 @@ from commands.qmgr.mqi.groups import Groups
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
-from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import BEFORE_ALL
+from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.uncommitted import Came, Search
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
@@ -62,7 +62,7 @@ class ConnectedProgram:
     topics: TopicDefinitions  # of all programs
     new_id: Callable[[], bytes]  # gives 24 bytes that no other message has
     clock: Callable[[], datetime]  # UTC
-    more: list[str] = field(default_factory=list)  # queues that have messages beside those that its calls name
+    more: list[str] = field(default_factory=list)  # queues that have more messages by its calls, until they are told
 
     def owner(self, unit: EmbeddedUnitOfWork) -> str:
         """The owner of its deferred messages, and with words behind it of its units of work."""

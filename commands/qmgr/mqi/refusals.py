@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from commands.qmgr.reports import OF_QUEUE_MANAGERS
 from rfh2 import constants, mqi_constants as m
 from rfh2.constants import MQRO_NAN, MQRO_PAN
 from rfh2.errors import QPubSubError
@@ -171,7 +170,7 @@ def check_put(mqmd: RawMqmd, options: int, *, on_topic: bool) -> None:
         raise MqiError(m.MQRC_MSG_TYPE_ERROR, f"MsgType is {mqmd.msg_type}")
     if mqmd.msg_type == _REQUEST and not mqmd.name(mqmd.reply_to_q):
         raise MqiError(m.MQRC_MISSING_REPLY_TO_Q, "a request has no ReplyToQ")
-    if mqmd.report & OF_QUEUE_MANAGERS and not mqmd.name(mqmd.reply_to_q):
+    if mqmd.report & m.MQRO_OF_QUEUE_MANAGERS and not mqmd.name(mqmd.reply_to_q):
         raise MqiError(m.MQRC_MISSING_REPLY_TO_Q, "a report is asked for, and there is no ReplyToQ")
     if options & m.MQPMO_SUPPRESS_REPLYTO and mqmd.report & _NEEDS_REPLY_TO:
         raise MqiError(m.MQRC_MISSING_REPLY_TO_Q, "a report needs the ReplyToQ that MQPMO_SUPPRESS_REPLYTO removes")

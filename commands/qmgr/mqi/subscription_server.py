@@ -19,12 +19,11 @@ from pydantic import ValidationError
 from commands.broker.authority import GroupsOf
 from commands.broker.core import BrokerCore
 from commands.broker.counts import Counts
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.exit_calls import ExitCalls, PublishExitFailedError
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.outcome import Arrival
-from commands.broker.puts import Outgoing, PutKind
+from commands.broker.puts import DeadLetters, Outgoing, PutKind
 from commands.broker.respond import reply_descriptor
 from commands.broker.undo import Undo
 from commands.disk.errors import QueueError

@@ -39,8 +39,8 @@ from commands.qmgr.mqi.subscription_requests import (
 )
 from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
-from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import BODY, MD, SEQ
+from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.uncommitted import Match
 from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m

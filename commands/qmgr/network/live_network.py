@@ -24,10 +24,9 @@ from commands.broker.objects import INTER_QMGR_PUBS, Objects, QueueManager
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing
 from commands.headers.response import Completion
-from commands.network.cluster_topics import Hosts
+from commands.network.cluster_topics import Hosts, Repository, RepositoryEntry
 from commands.network.flows import DeletionFlow, Flow, Place, ProxyFlow, PublicationFlow
 from commands.network.queue_manager import NetworkQueueManager, proxies_by_link
-from commands.network.repository import Repository, RepositoryEntry
 from commands.network.routing import Routing
 from commands.network.topology import Link, NeighbourStatus, Refresh, Relation
 from commands.qmgr.network import flow_messages

@@ -14,12 +14,12 @@ from commands.disk.errors import (
 )
 from commands.qmgr.store.connection import DYNAMIC_NAME, OpenQueue, ProgramConnection
 from commands.qmgr.store.database import Durability
-from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.opening import queue_managers
 from commands.qmgr.store.overview import Overview, QueueOverview
 from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Queues, UnitOfWork
 from commands.qmgr.store.queue_manager import QueueManagerStore
+from commands.qmgr.store.state_table import Close
 
 __all__ = [
     "DYNAMIC_NAME",

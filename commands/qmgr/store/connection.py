@@ -17,7 +17,7 @@ from typing import Final, Protocol, Self
 
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.dynamic_queues import Close
+from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.mqi_constants import MQRC_HOBJ_ERROR, MQRC_Q_DELETED
 

@@ -16,7 +16,7 @@ from commands.broker.objects import DEFAULT_STREAM, TEMPORARY, UNLIMITED_DEPTH, 
 from commands.broker.puts import Outgoing
 from commands.broker.times import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError
-from commands.headers.put_to_topic import publish_command
+from commands.headers.psc_commands import publish_command
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.messages import (
@@ -154,8 +154,8 @@ class ReadAhead:
 class MessageTable:
     """All messages of a queue manager. Its methods are for an open unit of work, and raise ``FAILURES``.
 
-    got: the numbers of the messages that the unit of work got. last: the number of the last message; None until it is
-    needed.
+    got: the numbers of the messages that the unit of work got. last: the number of the last message, before: of the
+    last one of earlier units of work; None until they are needed.
     """
 
     __slots__ = (
@@ -169,6 +169,7 @@ class MessageTable:
         "_pending",
         "_read_ahead",
         "_time",
+        "before",
         "got",
         "last",
     )
@@ -189,12 +190,13 @@ class MessageTable:
         self._depths: dict[str, int] = {}
         self.got: list[int] = []
         self.last: int | None = None
+        self.before: int | None = None
 
     def begin(self) -> None:
         """A unit of work begins: anything may have changed."""
         self.forget()
         self.got.clear()
-        self.last = None
+        self.last = self.before = None
 
     def forget(self) -> None:
         """The messages on the queues may be others."""
@@ -423,8 +425,16 @@ class MessageTable:
 
     def _next(self) -> int:
         if self.last is None:
-            self.last = self._database.highest("messages")
+            self.last = self.before = self._database.highest("messages")
         return self.last + 1
+
+    def newest(self) -> int | None:
+        """The number of the message that was put last in this unit of work; None where it has put none."""
+        return self.last if self.last is not None and self.is_new(self.last) else None
+
+    def is_new(self, seq: int) -> bool:
+        """Whether message number *seq* was put in this unit of work, so that no commit has left it on its queue."""
+        return self.before is not None and seq > self.before
 
     def _time_us(self, time: datetime) -> int:
         if time is not self._time[0]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from commands.disk.errors import readable
-from commands.network.repository import RepositoryEntry, entry_of, text_of
+from commands.network.cluster_topics import RepositoryEntry, entry_of, text_of
 from commands.network.topology import Link, NeighbourStatus, Refresh, Relation
 from commands.qmgr.store.database import Connection, Database, translate_errors
 

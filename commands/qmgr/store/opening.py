@@ -25,9 +25,8 @@ from commands.disk.errors import (
     SupersededError,
     readable,
 )
-from commands.disk.files import directory_to_disk
+from commands.disk.files import directory_to_disk, make_directory, touch
 from commands.disk.lock import PROCESSOR_LOCK, HolderLock, exclusive, is_held, require_locks
-from commands.disk.permissions import make_directory, touch
 from commands.qmgr.store.database import FAILURES, Connection, Database, Durability
 from commands.qmgr.store.definitions import queue_manager
 from commands.qmgr.store.sqlite_database import SqliteDatabase

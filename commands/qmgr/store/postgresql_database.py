@@ -33,8 +33,8 @@ from commands.disk.errors import (
     StoreFullError,
     SupersededError,
 )
+from commands.disk.files import make_directory
 from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
-from commands.disk.permissions import make_directory
 from commands.qmgr.store.database import PROCESSOR, Durability, EngineError
 from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
 from rfh2.distribution import how_to_install

@@ -24,8 +24,8 @@ from commands.disk.errors import (
     StoreDamagedError,
     UnknownQueueError,
 )
-from commands.disk.permissions import open_to_others
-from commands.network.repository import RepositoryEntry
+from commands.disk.files import open_to_others
+from commands.network.cluster_topics import RepositoryEntry
 from commands.qmgr.store import opening, reading
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.counters import subscription_counts, topic_counts

@@ -16,7 +16,7 @@ from commands.broker.objects import Definition, LocalQueue, Objects, QueueManage
 from commands.broker.state import subscription_of
 from commands.broker.times import from_microseconds
 from commands.disk.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
-from commands.network.repository import give_copies
+from commands.network.cluster_topics import give_copies
 from commands.qmgr.store.database import FAILURES, Connection, Database
 from commands.qmgr.store.neighbours import repository_in
 from commands.qmgr.store.port import LoadedState

@@ -18,7 +18,7 @@ owed_elsewhere   what is undelivered where the queues are another queue manager'
 neighbours    the parent and the children, and the other members of each cluster; cluster: "" for parent and child;
               refresh: what they are to get again (``commands.network.topology``)
 sent_proxies  the topic strings of proxy subscriptions that a neighbour was sent
-repository    what is known of others that share a cluster, each as JSON (``commands.network.repository``)
+repository    what is known of others that share a cluster, each as JSON (``commands.network.cluster_topics``)
 senders, arrived   of messages that another queue manager of the same home sent: which channel may bring them, and those
               of which it is not known yet that they have left the other's transmission queue
 prepared      branches of global transactions that are in doubt; a number is never

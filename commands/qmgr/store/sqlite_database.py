@@ -19,9 +19,8 @@ from commands.disk.errors import (
     SupersededError,
     readable,
 )
-from commands.disk.files import directory_to_disk
+from commands.disk.files import directory_to_disk, private
 from commands.disk.lock import NAP_S, PROCESSOR_LOCK, HolderLock, WriteTurn, exclusive, is_held
-from commands.disk.permissions import private
 from commands.qmgr.store import schema
 from commands.qmgr.store.database import FAILURES, MANY, PROCESSOR, Durability
 from rfh2.errors import StoreError, system_words

@@ -17,10 +17,9 @@ from commands.qmgr.store import reading
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.definitions import QueueDefinitions
-from commands.qmgr.store.dynamic_queues import DynamicQueues
 from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.neighbours import NeighbourRecords
-from commands.qmgr.store.state_table import StateTable
+from commands.qmgr.store.state_table import DynamicQueues, StateTable
 from commands.qmgr.store.uncommitted import Came, Uncommitted
 from commands.qmgr.store.undelivered import UndeliveredMessages
 from commands.qmgr.store.write_buffer import WriteBuffer
@@ -200,6 +199,8 @@ class EmbeddedUnitOfWork:
     put_alike = _of("messages", MessageTable.put_alike)
     browse = _of("messages", MessageTable.browse)
     depth = _of("messages", MessageTable.depth)
+    is_new = _of("messages", MessageTable.is_new)
+    newest = _of("messages", MessageTable.newest)
     clear_queue = _of("messages", MessageTable.clear_queue)
     discard = _of("messages", MessageTable.discard)
     expired = _of("uncommitted", Uncommitted.expired)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from commands.broker.context import semantics_of
-from commands.broker.copies import Copies
 from commands.broker.outcome import Arrival, Outcome
-from commands.broker.puts import Outgoing, PutKind
+from commands.broker.puts import Copies, Outgoing, PutKind
 from commands.broker.times import EPOCH
 from commands.broker.trace import Trace
 from commands.headers.response import Completion

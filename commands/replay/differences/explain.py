@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.broker.copies import Copies
 from commands.broker.forward import delivered_topic
-from commands.broker.puts import Outgoing
+from commands.broker.puts import Copies, Outgoing
 from commands.headers.registry import parse
 from commands.model import Command, RequestUpdate
 from commands.replay.differences.causes import NO_RULE, Cause, Causes, Explained, of_publisher, of_unlisted_stream

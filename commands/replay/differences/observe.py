@@ -11,13 +11,12 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from commands.broker.context import V6_BROKER, Semantics
-from commands.broker.copies import Copies
 from commands.broker.forward import MadePuts
+from commands.broker.identity import name_in_stream, name_without_stream
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome
-from commands.broker.puts import Outgoing, PutKind
+from commands.broker.puts import Copies, Outgoing, PutKind
 from commands.broker.reading import Reading
-from commands.broker.stream_names import name_in_stream, name_without_stream
 from commands.broker.trace import Trace
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
 from commands.mqsc.broker import Broker

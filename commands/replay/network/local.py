@@ -42,8 +42,7 @@ from commands.network.topology import Position
 from commands.replay.arrivals import DEFAULT_QMGR, Arrivals, in_order
 from commands.replay.local import ReplayCounts
 from commands.replay.transcript import transcript_lines
-from commands.templates.descriptors import CORREL_ID
-from commands.templates.parts import Parts, parts_of
+from commands.templates.parts import CORREL_ID, Parts, parts_of
 from commands.templates.templates import MOST_TEMPLATE_PUTS, Plan, PublicationTemplates, SeenShapes
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError

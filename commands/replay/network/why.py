@@ -1,7 +1,7 @@
 """Explains the capture of a network: who got each publication where, and which queue manager kept it from whom.
 
 Three sources: the trace of each broker that had the publication; for queue managers that it did not reach,
-``commands.network.absence``; and for subscriptions that nearly select the topic, ``commands.explain.why.near``.
+``commands.network.network``; and for subscriptions that nearly select the topic, ``commands.explain.why.near``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from commands.broker.context import Semantics
-from commands.explain.assumed import with_md
+from commands.explain.problems import with_md
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Reason, Verdict
 from commands.explain.why.answers import unread_sentence
@@ -18,9 +18,8 @@ from commands.explain.why.near import NearMisses, Publishing
 from commands.explain.why.rules import rule_sentence
 from commands.explain.why.verdict import OF_RULE, PLACES
 from commands.model import Publish
-from commands.network.absence import absence, own_scope, would_come
 from commands.network.flows import Place
-from commands.network.network import Received, Step
+from commands.network.network import Received, Step, absence, own_scope, would_come
 from commands.network.routing import at_neighbour
 from commands.replay.network.local import NetworkReplay, NetworkSetup
 from rfh2.captured import CapturedMessage

@@ -1,6 +1,6 @@
 """The control plane in several tasks: which task gets which control messages.
 
-Commands that can meet, directly or through others, are a group (``commands.broker.reach``). Groups are dealt out to
+Commands that can meet, directly or through others, are a group (``commands.broker.reading``). Groups are dealt out to
 tasks, the largest first, each to the task that has least. A task has all messages of its groups in the order of
 ``seq``, and gives the notes on their subscriptions that one task for all messages would give.
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StructField, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.broker.reach import NOTHING, Reach, reach_of, reach_of_subscription
+from commands.broker.reading import NOTHING, Reach, reach_of, reach_of_subscription
 from commands.replay.spark.prepare import Work
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, columns
 from streams.subscriptions import Subscription

@@ -32,9 +32,9 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.reading import Reading
 from commands.explain.selection import EVERYTHING, MessageSelection
-from commands.replay.differences.alike import AlikePublications
 from commands.replay.differences.causes import Cause, Causes, signs_of
 from commands.replay.differences.deliveries import (
+    AlikePublications,
     Mark,
     delivered_by,
     lines_of,

@@ -21,9 +21,8 @@ from pyspark.sql.datasource import InputPartition
 
 from rfh2.captures import FORMATS, Numbering, detect, read_captures
 from rfh2.captures.compressed import UnreadableDataError, decompressed, is_compressed, name_inside
-from rfh2.captures.detect import HEAD_BYTES, refusal
 from rfh2.captures.parquet import open_parquet
-from rfh2.captures.reading import partition_values
+from rfh2.captures.reading import HEAD_BYTES, partition_values, refusal
 from rfh2.errors import CaptureError, system_words
 
 PIECE_BYTES: Final = 64 << 20

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.config.home import Home
-from commands.disk.permissions import make_directory, private
+from commands.disk.files import make_directory, private
 from commands.network.estate_file import Estate
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, listing
 from migrate.contents import SUMS, disk
@@ -31,9 +31,9 @@ from migrate.estate.pack.collecting import Applications, Impact, collect, ranked
 from migrate.estate.pack.runbook import runbook, summary
 from migrate.estate.records import BrokerFiles, Record
 from migrate.ledger import Result
-from migrate.log import printable
 from migrate.report.html import section
 from migrate.report.outputs import harmless
+from rfh2.terminal_escape import printable
 
 PAGE: Final = "pack.html"
 RUNBOOK: Final = "runbook.md"

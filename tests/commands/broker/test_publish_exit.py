@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from commands.broker.exit_calls import ExitFate, PublishExitFailedError
+from commands.broker.exit_calls import PublishExitFailedError
 from commands.broker.exit_values import (
     ExitAnswer,
     ExitMessage,
@@ -18,6 +18,7 @@ from commands.broker.exit_values import (
     SubscriptionContext,
 )
 from commands.broker.outcome import Arrival
+from commands.broker.puts import ExitFate
 from commands.mqsc.broker import Broker
 from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR, MQRO_DISCARD_MSG
 from rfh2.dlh import Dlh

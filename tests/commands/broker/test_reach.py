@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commands.broker.reach import NOTHING, Reach, reach_of, reach_of_subscription
+from commands.broker.reading import NOTHING, Reach, reach_of, reach_of_subscription
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
 from rfh2.mqmd import Mqmd

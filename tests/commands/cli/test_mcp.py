@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from commands.broker.dead_letter import DeadLetters
+from commands.broker.puts import DeadLetters
 from commands.cli.mcp import LONGEST_ANSWER, LONGEST_TEXT, MOST_ROWS, Printed, Tools, answer_of, server, shortened
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Mqmd

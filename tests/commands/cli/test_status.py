@@ -23,9 +23,8 @@ from commands.cli import main
 from commands.cli.status import _link_line, page_of
 from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.store import QueueManagerStore
-from commands.running.fixed_file import FixedFile
 from commands.running.journal import STATUS_FILE, Journal
-from commands.running.work_page import ROOM as WORKING_ROOM, WORKING_FILE
+from commands.running.work_page import ROOM as WORKING_ROOM, WORKING_FILE, FixedFile
 from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.results_service import FIXTURE, capture

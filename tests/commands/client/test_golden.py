@@ -22,7 +22,7 @@ from commands.client import connection as client
 from commands.client.calls import Target, Wanted
 from commands.client.connection import Connection, Place
 from commands.client.errors import MqError
-from commands.client.negotiation import Offer
+from commands.client.flow import Offer
 from rfh2.channel.layouts import API_HEADER, LPOO, MQOD, MQPMO, REQUEST_MSGS, SELECTION, SPI, SPI_BLOCK
 from rfh2.channel.segments import (
     CONFIRM,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.broker.puts import DeadLetters
 from commands.cli.demo import demo_files
 from commands.console.access import ConsoleOptions
 from commands.console.server import ConsoleApp

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from commands.console.api import API_PAGES, PARAMETERS, description
+from commands.console.pages import API_PAGES, PARAMETERS, description
 from commands.console.rendering import address
 from rfh2.captures import read_captures
 from tests.commands.console.places import Opened, filled, opened

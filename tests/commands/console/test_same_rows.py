@@ -20,8 +20,8 @@ from commands.broker.objects import QueueManager
 from commands.console import queues, topics
 from commands.console.query import Query
 from commands.console.source import History, State
-from commands.mqsc import parse
 from commands.mqsc.pcf.client import replies, request
+from commands.mqsc.script import parse
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listing import Listing, TopicLevels
 from commands.running.mqsc_scripts import runner_of

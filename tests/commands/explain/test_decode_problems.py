@@ -19,9 +19,9 @@ from rfh2.captures import CaptureRecord
 from rfh2.chain import Header
 from rfh2.errors import CaptureError
 from rfh2.explain.describe import describe_unreadable
-from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.form import CODES
 from rfh2.explain.problems import of_record
+from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst
 from rfh2.rfh1 import Rfh1

@@ -20,14 +20,14 @@ from commands.explain.equivalents.pcf import messages, to_pcf
 from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage, to_json
 from commands.headers import rfh1_pcf_commands
 from commands.headers.psc_commands import RULES
-from commands.mqsc import parse, run_setup
 from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, sub_name, to_mqsc
-from commands.mqsc.script import MAX_LINE, NoMqscFormError, statement
+from commands.mqsc.execute import run_setup
+from commands.mqsc.script import MAX_LINE, NoMqscFormError, parse, statement
 from rfh2 import CapturedMessage, Message, Mqmd
 from rfh2.captures import read_captures
+from rfh2.constants import reason_name
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.pcf import decode_pcf
-from rfh2.reasons import reason_name
 from rfh2.rfh1 import COMMANDS
 from streams.operations import (
     AlterSubscription,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.headers.property_names import BY_TAG
+from commands.headers.publication import BY_TAG
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import write

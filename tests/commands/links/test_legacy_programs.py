@@ -19,7 +19,7 @@ from commands.cli import main
 from commands.config.settings import QueuesConfig
 from commands.config.urls import parse_address
 from commands.explain.reading import explained
-from commands.headers.property_names import COMMAND_IDS
+from commands.headers.publication import COMMAND_IDS
 from commands.links.ibmmq.manager import MqMessages
 from commands.mqsc.broker import Broker
 from commands.qmgr.store import QueueManagerStore

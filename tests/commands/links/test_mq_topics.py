@@ -15,7 +15,7 @@ from commands.broker.objects import QueueManager
 from commands.config.settings import Config, QueuesConfig, TopicsConfig
 from commands.config.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
-from commands.links.ibmmq.publications import RETAIN
+from commands.links.ibmmq.tree import RETAIN
 from commands.links.opening import Places
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore

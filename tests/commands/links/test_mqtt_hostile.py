@@ -15,8 +15,7 @@ from hypothesis import given, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.headers.registry import parse
-from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
-from commands.links.engine.inbound_writer import CommandPutter
+from commands.links.engine.inbound_writer import CommandPutter, NativePublication, command_for, why_not_command
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import usable
 from commands.links.engine.threads import Backoff

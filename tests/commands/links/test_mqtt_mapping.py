@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.headers.registry import parse
-from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
 from commands.links.engine.filters import FilterTree
+from commands.links.engine.inbound_writer import NativePublication, command_for, why_not_command
 from commands.links.engine.message_for_tree import ForTree, clearing, for_tree, publishing
 from commands.links.engine.retained import LinkScope, TreeRetained, as_operation, differences
 from commands.links.mqtt.filters import Filters

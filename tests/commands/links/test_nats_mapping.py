@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import FilterTree, selected
+from commands.links.engine.inbound_writer import NativePublication
 from commands.links.engine.log_adapter import filter_of
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.properties import native_of

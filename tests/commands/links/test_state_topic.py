@@ -15,7 +15,7 @@ import pytest
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.config.home import PostgresqlHome
 from commands.config.settings import Config, ConfigError
-from commands.links.mqtt.state_topic import BridgeState, StateTopic
+from commands.links.mqtt.packets import BridgeState, StateTopic
 from commands.links.opening import Places
 from commands.qmgr.store import QueueManagerStore
 from rfh2.distribution import VERSION

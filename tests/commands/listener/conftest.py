@@ -22,7 +22,7 @@ from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
-from rfh2.channel.heartbeats import Pulse
+from rfh2.channel.segments import Pulse
 from tests.waiting import PATIENCE_S
 
 ANYBODY = Security({"*": ChannelRule()})

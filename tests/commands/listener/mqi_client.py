@@ -13,8 +13,7 @@ from typing import Any, Self
 
 from commands.client import calls
 from commands.client.calls import Form, Subscribing, Target, Wanted
-from commands.client.flow import Reply
-from commands.client.negotiation import Offer
+from commands.client.flow import Offer, Reply
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,

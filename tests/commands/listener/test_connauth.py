@@ -16,9 +16,9 @@ import pytest
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
-from commands.listener.opening import listener_of
 from commands.listener.passwords import by_pam, changed_users, in_users_file, password_hash
 from commands.listener.security import Admission, Credentials, Identity, Security
+from commands.listener.server import listener_of
 from commands.qmgr.store import Durability
 from tests.waiting import PATIENCE_S
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands.qmgr.store import QueueManagerStore
-from rfh2.channel.heartbeats import Beat, Pulse
-from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType
+from rfh2.channel.segments import CONFIRM, WHOLE, Beat, Pulse, SegmentHeader, SegmentType
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets
-from commands.listener.limits import Connections, Held, Memory
+from commands.listener.request import Connections, Held, Memory
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import SOCKET_ACTION
 from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType, Structure

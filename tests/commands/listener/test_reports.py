@@ -14,7 +14,7 @@ import pytest
 
 from commands.broker.objects import CONTROL_QUEUE, LocalQueue, QueueManager
 from commands.qmgr.processor import Processor
-from commands.qmgr.reports import COA, COD, EXCEPTION, EXPIRATION, Kind, report_of
+from commands.qmgr.sending import COA, COD, EXCEPTION, EXPIRATION, Kind, report_of
 from commands.qmgr.store import QueueManagerStore
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
 from rfh2.mqmd import Mqmd

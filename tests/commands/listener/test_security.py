@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
-from commands.listener.opening import listener_of
 from commands.listener.passwords import in_users_file, is_password, password_hash
 from commands.listener.security import Security
+from commands.listener.server import listener_of
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2.channel.layouts import CAUT, SOCKET_ACTION
 from rfh2.channel.segments import SegmentHeader, SegmentType, Structure

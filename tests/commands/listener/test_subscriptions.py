@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 from commands.broker.authority import no_groups
 from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue
-from commands.mqsc import parse
+from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
 from commands.qmgr.mqi.subscription_rules import described

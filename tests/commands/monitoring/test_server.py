@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from commands.monitoring.health import Health, Phase
-from commands.monitoring.server import MetricsPortError, serving
+from commands.monitoring.server import Health, MetricsPortError, Phase, serving
 from commands.qmgr.link_port import LinkState
 from tests.waiting import PATIENCE_S
 

@@ -12,8 +12,10 @@ from hypothesis import given, settings, strategies as st
 
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.selection import Selection
-from commands.mqsc import Administration, execute, parse
+from commands.mqsc.administration import Administration
+from commands.mqsc.execute import execute
 from commands.mqsc.export import exported
+from commands.mqsc.script import parse
 from streams.topic_space import TopicSpace
 from tests.commands.cli_runs import run
 from tests.commands.mqsc.test_mqsc_any import commands

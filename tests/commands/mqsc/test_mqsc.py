@@ -22,19 +22,11 @@ from commands.broker.objects import (
     kind_of,
     state_of,
 )
-from commands.mqsc import (
-    Administration,
-    Answer,
-    DefinitionDeleted,
-    DefinitionStored,
-    ScriptTally,
-    echo,
-    execute,
-    parse,
-    run_setup,
-)
-from commands.mqsc.administration import Neighbour, Relation
-from commands.network.repository import RepositoryEntry
+from commands.mqsc.administration import Administration, Neighbour, Relation
+from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
+from commands.mqsc.execute import ScriptTally, echo, execute, run_setup
+from commands.mqsc.script import parse
+from commands.network.cluster_topics import RepositoryEntry
 from rfh2 import decode
 from rfh2.errors import QPubSubError
 from streams import (

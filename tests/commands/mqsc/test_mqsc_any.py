@@ -9,8 +9,11 @@ from hypothesis import given, settings, strategies as st
 from commands.broker.attribute_kinds import Choice, Name, Names, Number
 from commands.broker.counts import Counting
 from commands.broker.objects import Objects, QueueManager, kind_of
-from commands.mqsc import Administration, Answer, DefinitionDeleted, DefinitionStored, execute, parse
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
 from commands.mqsc.attributes import NAMELIST, QALIAS, QLOCAL, QMGR, SUB, TOPIC
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
 from streams import (
     RetainedCleared,
     Subscription,

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import Objects, QueueManager, definition_of, kind_of, state_of
-from commands.mqsc import Administration, Answer, execute, parse
-from commands.mqsc.answers import DefinitionStored
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer, DefinitionStored
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
 from streams import TopicSpace
 
 MAP = "SET CHLAUTH(A) TYPE(USERMAP) CLNTUSER('bob') USERSRC(MAP) MCAUSER('app')"

@@ -12,9 +12,11 @@ import pytest
 
 from commands.broker.authority import no_groups
 from commands.broker.objects import ClusterChannel, Objects, QueueManager
-from commands.mqsc import Administration, Answer, execute, parse
-from commands.mqsc.administration import Neighbour, Relation
-from commands.network.repository import RepositoryEntry
+from commands.mqsc.administration import Administration, Neighbour, Relation
+from commands.mqsc.answers import Answer
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
+from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Position
 from commands.qmgr.admin.runner import StatementRunner
 from commands.replay.network.local import NetworkSetup, QueueManagerSetup

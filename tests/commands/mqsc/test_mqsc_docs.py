@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commands.broker.objects import Objects, QueueManager
-from commands.mqsc import Administration, ScriptTally, echo, execute, parse
+from commands.mqsc.administration import Administration
+from commands.mqsc.execute import ScriptTally, echo, execute
+from commands.mqsc.script import parse
 from streams import TopicSpace
 
 ROOT = Path(__file__).parents[3]

@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.mqsc import Command, Condition, Keyword, Statement, Value, parse, statements
-from commands.mqsc.script import lines_of, split_script
+from commands.mqsc.script import (
+    Command,
+    Condition,
+    Keyword,
+    Statement,
+    Value,
+    lines_of,
+    parse,
+    split_script,
+    statements,
+)
 
 
 def _commands(text: str) -> list[str]:

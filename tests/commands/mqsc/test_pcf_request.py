@@ -8,11 +8,12 @@ import pytest
 
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.selection import Selection
-from commands.mqsc import Administration, execute, parse
-from commands.mqsc.execute import carry_out
+from commands.mqsc.administration import Administration
+from commands.mqsc.execute import carry_out, execute
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.client import replies, request
 from commands.mqsc.pcf.reading import read
+from commands.mqsc.script import parse
 from rfh2.errors import CommandError
 from rfh2.pcf import Pcf, decode_pcf
 from streams.topic_space import TopicSpace

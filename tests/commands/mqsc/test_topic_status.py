@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 from hypothesis import example, given, strategies as st
 
 from commands.broker.objects import Objects, QueueManager
-from commands.mqsc import Administration, Answer, execute, parse
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer
+from commands.mqsc.execute import execute
+from commands.mqsc.script import parse
 from streams.operations import Subscribe
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace

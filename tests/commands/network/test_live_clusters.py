@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.links.channels.channels import RepositoryManager
-from commands.network.repository import RepositoryEntry
+from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Link, Position
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word

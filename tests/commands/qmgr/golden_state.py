@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import QueueManager
-from commands.network.repository import RepositoryEntry
+from commands.network.cluster_topics import RepositoryEntry
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, schema
 from commands.qmgr.store.opening import DATABASE

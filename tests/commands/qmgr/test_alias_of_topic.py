@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import AliasQueue, QueueManager
-from commands.headers.put_to_topic import publish_command
+from commands.headers.psc_commands import publish_command
 from commands.headers.registry import parse
 from commands.model import Publish, PubOpt, TopicPut
 from commands.qmgr.processor import Processor

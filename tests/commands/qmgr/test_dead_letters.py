@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.broker.puts import DeadLetters
 from commands.console.queues import NotPutAgainError, put_again
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
-from commands.disk.permissions import make_directory, open_to_others, private
+from commands.disk.files import make_directory, open_to_others, private
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.cli_runs import run
 from tests.commands.qmgr.test_store_retained import publish

@@ -12,7 +12,7 @@ from commands.broker.objects import AliasQueue, LocalQueue, Objects, QueueManage
 from commands.broker.outcome import Outcome
 from commands.disk.errors import UndeliverableError
 from commands.headers.response import Completion
-from commands.mqsc import run_setup
+from commands.mqsc.execute import run_setup
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore

@@ -10,8 +10,7 @@ import pytest
 
 from commands.config.settings import Config, ConfigError, ConnAuth, ListenerConfig
 from commands.disk.lock import HolderLock
-from commands.listener.opening import listener_of
-from commands.listener.server import Listener, ListenerThread
+from commands.listener.server import Listener, ListenerThread, listener_of
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.running import developer
 from commands.running.developer import Developer, passing_home

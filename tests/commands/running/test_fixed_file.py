@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from commands.running.fixed_file import FixedFile, read_fixed
+from commands.running.work_page import FixedFile, read_fixed
 
 
 def test_a_status_that_is_being_written_is_read_as_it_was_before(tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ from commands.explain.build import CommandSpec, command_message
 from commands.network.toml_tables import TableFileError
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.postgresql_database import Members, members
-from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
-from commands.running.sharing import SharingBridge, part_of
+from commands.running.sharing import NoShareError, Share, Shares, SharingBridge, part_of, read_shares, share_of
 from rfh2.captured import CapturedMessage
 from rfh2.errors import StoreError
 from rfh2.mqmd import Mqmd

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.mqsc import Administration
+from commands.mqsc.administration import Administration
 from commands.network.estate_file import EstateQueueManager
 from migrate.embedded import applied
 from migrate.estate import item_rows

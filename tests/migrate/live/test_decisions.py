@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.mqsc import parse
+from commands.mqsc.script import parse
 from migrate.live.administrator import statement_of
 from migrate.live.decisions import altered_later, decide, follow, key_of
 from migrate.live.snapshot import names, read_live

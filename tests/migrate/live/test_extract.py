@@ -9,7 +9,7 @@ import pytest
 
 from commands.broker.objects import ADMIN_STREAM, DEFAULT_STREAM
 from migrate.extract import REPLY_QUEUE
-from migrate.readers import read_sources
+from migrate.readers.sources import read_sources
 from tests.commands.cli_runs import run
 from tests.migrate.live.rigs import WAYS, create, rig, write_legacy
 from tests.migrate.live.version6 import Version6

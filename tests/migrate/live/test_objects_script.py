@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.live.objects_script import script_of
-from migrate.live.snapshot import EVERYTHING, read_live
+from migrate.live.snapshot import EVERYTHING, read_live, script_of
 from migrate.target import Target, existing_target, same_definitions
 from tests.commands.cli_runs import run
 from tests.migrate.legacy_messages import NOW

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from commands.mqsc.model import Statement
+from commands.mqsc.script import Statement
 from commands.qmgr.store import QueueManagerStore
-from migrate.live.administrator import EmbeddedAdministrator, Outcome, Row
+from migrate.live.administrator import Outcome, Row
+from migrate.live.opening import EmbeddedAdministrator
 from migrate.live.separator import probe_names
 from rfh2.errors import MigrationError
 from tests.commands.cli_runs import run

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.explain.assumed import is_assumed_queue
 from commands.explain.build import CommandSpec, command_message
+from commands.explain.problems import is_assumed_queue
 from commands.explain.why import Asked, Reason, Verdict
 from commands.explain.why.verdict import PLACES
 from commands.replay.why import LocalWhy

@@ -26,7 +26,7 @@ from commands.links.engine.adapter import (
     UnansweredError,
     Waiting,
 )
-from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.inbound_writer import NativePublication
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool

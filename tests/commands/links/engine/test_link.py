@@ -20,9 +20,8 @@ import pytest
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.config.settings import Config, TopicsConfig
 from commands.links.engine.adapter import TreeArrivals, UnansweredError
-from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import Positions
-from commands.links.engine.inbound_writer import InboundWriter, Unreadable
+from commands.links.engine.inbound_writer import InboundWriter, NativePublication, Unreadable
 from commands.links.engine.link import Link
 from commands.links.engine.message_for_tree import publishing
 from commands.links.engine.pumps import InboundPump, OutboundPump

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import FollowedFilters, Positions
+from commands.links.engine.inbound_writer import NativePublication
 from commands.links.engine.log_adapter import LogAdapter, LogReceiver
 from commands.links.engine.logs import batches
 from commands.links.engine.properties import TreeMessage

@@ -13,8 +13,7 @@ from hypothesis import given, strategies as st
 from commands.broker.context import V6_BROKER, Semantics
 from commands.explain.build import CommandSpec
 from commands.replay.differences import DifferenceReport, PutDifference
-from commands.replay.differences.alike import AlikePublications
-from commands.replay.differences.deliveries import LocalDifferences
+from commands.replay.differences.deliveries import AlikePublications, LocalDifferences
 from commands.replay.differences.observe import BothVersions
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 pytest.importorskip("pyspark")
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.broker.reach import Reach, reach_of
+from commands.broker.reading import Reach, reach_of
 from commands.broker.state import subscription_of
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker

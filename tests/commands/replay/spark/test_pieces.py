@@ -24,7 +24,7 @@ from commands.replay.spark.pieces import Piece, files_of, pieces_of, seq_after, 
 from commands.replay.workload import Workload, WorkloadOptions
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, Numbering, read_captures, write_captures
-from rfh2.captures.detect import HEAD_BYTES
+from rfh2.captures.reading import HEAD_BYTES
 from rfh2.errors import CaptureError
 
 FIXTURES = Path(__file__).parents[4] / "fixtures/captures/formats"
