@@ -11,6 +11,7 @@ None of those that break, kill or starve something on purpose is: what they show
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Generator, Iterator, Sequence
@@ -75,11 +76,21 @@ def pytest_collection(session: pytest.Session) -> None:
     """Of several processes each begins with other modules: what one of them has rewritten, the others read."""
     config = session.config
     worker = getattr(config, "workerinput", None)
-    if worker is None or config.args != config.getini("testpaths"):
+    if worker is None:
+        return
+    gc.disable()
+    if config.args != config.getini("testpaths"):
         return
     every = sorted(str(path) for path in HERE.rglob("test_*.py") if not _is_left_out(path.parent, config))
     first = int(worker["workerid"].removeprefix("gw")) * len(every) // worker["workercount"]
     config.args = [*every[first:], *every[:first]]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What has been collected stays to the end: nobody looks through it for garbage, neither meanwhile nor later."""
+    if hasattr(session.config, "workerinput"):
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

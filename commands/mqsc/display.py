@@ -13,7 +13,7 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed, matches_name, select
 from commands.mqsc.attributes import SUB
-from commands.mqsc.script import Command
+from commands.mqsc.model import Command
 from commands.mqsc.values import read, shown_moment, word_of
 from rfh2.mqi_constants import MQCI_NONE
 from streams.subscriptions import Subscription

@@ -22,7 +22,7 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionStored, done
 from commands.mqsc.attributes import SUB, Settings, read_settings
-from commands.mqsc.script import Command, MqscError
+from commands.mqsc.model import Command, MqscError
 from commands.mqsc.values import folded_user_notes, object_name, read, single
 from rfh2.constants import (
     MQ_SUB_NAME_LENGTH,

@@ -20,7 +20,7 @@ from commands.config.urls import parse_mq_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.tree import native_of
 from commands.mqsc.answers import Answer
-from commands.mqsc.script import Statement
+from commands.mqsc.model import Statement
 from commands.running.subscriber import Received
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import DecodeError

@@ -126,6 +126,6 @@ def behaviours(model: Configuration, seen: Mapping[str, str], traces: Sequence[S
     """Which of *traces*, by index, are behaviours of *model*. seen: for each value, what it is in the model."""
     written = "[" + ", ".join(f"{name} |-> {value}" for name, value in seen.items()) + "]"
     module = _MODULE.format(model=model.module, seen=written, traces=literal([list(each) for each in traces]))
-    asked = Configuration("Trace", model.constants, spec="Behaviour")
+    asked = Configuration("Trace", model.constants, quick=True, spec="Behaviour")
     checked = check(asked, asked.text(("Behaves",)), {"Trace": module})
     return {int(number) - 1 for number in re.findall(r'<<"behaviour", (\d+)>>', checked.said)}

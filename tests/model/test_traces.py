@@ -214,7 +214,7 @@ class ChannelWorld:
 
 
 CHANNEL = Configuration(
-    "Channel", {"Channels": {"c", "d"}, "Changes": 3, "Window": 10, "MaxFaults": 1, "MaxRestores": 0, "Highest": 6}
+    "Channel", {"Channels": {"c"}, "Changes": 3, "Window": 10, "MaxFaults": 1, "MaxRestores": 0, "Highest": 6}
 )
 OF_CHANNEL = {
     "xmit": "[k \\in DOMAIN here.xmit |-> here.xmit[k].id]",

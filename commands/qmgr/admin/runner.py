@@ -26,8 +26,9 @@ from commands.mqsc.answers import (
     refusal,
 )
 from commands.mqsc.execute import execute
+from commands.mqsc.model import Statement
 from commands.mqsc.pcf.rights import Rights
-from commands.mqsc.script import Statement, lines_of, statements
+from commands.mqsc.script import lines_of, statements
 from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Refresh, Relation
 from commands.qmgr.backlog import LONGEST_PAUSE_S, Backlog

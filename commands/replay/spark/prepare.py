@@ -249,11 +249,11 @@ class Prepared:
         all on the control queue, in order and whole ranges. It takes batches with COLUMNS and range."""
         behind = self.expiry.behind
         places = [(qmgr, number, at) for qmgr, found in behind.items() for number, at in found.items()]
-        table = self.messages.sparkSession.createDataFrame(places, "qmgr string, range int, behind long")
+        table = self.messages.sparkSession.createDataFrame(places, "qmgr string, range int, following long")
         after = Window.partitionBy("qmgr", "range").orderBy(F.desc("seq")).rowsBetween(Window.unboundedPreceding, -1)
-        there = self.messages.join(F.broadcast(table), ["qmgr", "range"]).select(*COLUMNS, "range", "behind")
+        there = self.messages.join(F.broadcast(table), ["qmgr", "range"]).select(*COLUMNS, "range", "following")
         moment = F.unix_micros("now")
-        earlier = there.withColumn("earlier", F.least("behind", F.min(moment).over(after)))
+        earlier = there.withColumn("earlier", F.least("following", F.min(moment).over(after)))
         found = earlier.where((moment > F.col("earlier")) | (F.col("queue") == CONTROL_QUEUE))
         in_order = found.repartition("range").sortWithinPartitions("range", "qmgr", "seq")
         return in_order.select(*COLUMNS, "range").mapInArrow(work, schema)

@@ -62,7 +62,7 @@ def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
 
     The older broker is the one whose wildcards are characters in MQRFH2 too.
     """
-    knobs = WorkloadOptions(messages=300, control=0.1, several=0.05, topics=40, subscribers=40, streams=1, retained=0.5)
+    knobs = WorkloadOptions(messages=120, control=0.2, several=0.05, topics=20, subscribers=20, streams=1, retained=0.5)
     commands = [
         m.model_copy(update={"queue": "X.STREAM"}) if m.queue == DEFAULT_STREAM and m.seq % 3 == 0 else m
         for m in Workload(knobs).messages()
@@ -77,7 +77,7 @@ def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
     queues = sorted({put.queue for put in LocalReplay().puts(commands)} | {"X.STREAM", "WILD"})
     setup = "".join(f"DEFINE QLOCAL({name})\n" for name in queues)
     capture = _delivered("v6-broker", commands, setup)
-    rows, report = run(differing(frame(spark, capture), setup, old="v6-broker", ranges=3))
+    rows, report = run(differing(frame(spark, capture), setup, old="v6-broker", ranges=2))
     expected_rows, expected = local(capture, setup, "v6-broker")
     assert not difference(rows, expected_rows)
     assert report == expected
