@@ -22,7 +22,8 @@ from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.disk.errors import QueueError
-from commands.mqsc.script import Statement, parse
+from commands.mqsc.model import Statement
+from commands.mqsc.script import parse
 from commands.terminal.counted import counted
 from migrate.live.administrator import AdministrationError, Administrator, statement_of
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints

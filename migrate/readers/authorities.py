@@ -33,7 +33,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Final, Literal, cast
 
-from commands.mqsc.script import Command, parse
+from commands.mqsc.model import Command
+from commands.mqsc.script import parse
 from migrate.legacy_state import Item, LegacyAuthority, Source, Unread
 from migrate.readers.text import SourceLine, lines_of, rows_of, unread
 
