@@ -40,7 +40,6 @@ from tests.commands.replay.spark.divided import (
     prepared_rows,
 )
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures_of_several_groups
-from tests.examples import FEW
 
 CORREL, OTHER = b"C" * 24, b"D" * 24
 
@@ -65,7 +64,6 @@ def _found(notes: Iterable[Row], firsts: Mapping[tuple[str, int], Row]) -> dict[
     }
 
 
-@FEW
 @given(
     capture=captures_of_several_groups().filter(bool),
     tasks=st.integers(2, 5),

@@ -36,17 +36,7 @@ from rfh2.message import body_text
 from streams.selectors.properties import user_properties
 
 ROOT = Path(__file__).parents[4]
-KNOBS = WorkloadOptions(
-    messages=340,
-    subscribers=40,
-    topics=40,
-    control=0.3,
-    errors=0.12,
-    strays=0.02,
-    retained=0.6,
-    several=0.1,
-    properties=0.3,
-)
+KNOBS = WorkloadOptions(messages=600, control=0.3, errors=0.1, strays=0.02, retained=0.6, topics=40, several=0.1)
 
 
 def frame(spark: SparkSession, capture: list[CapturedMessage]) -> DataFrame:
@@ -118,7 +108,7 @@ def test_translated_says_what_translate_says(spark: SparkSession) -> None:
         expected += [(message.seq, n, *("\n".join(lines) for lines in text)) for n, text in enumerate(texts)]
         if not texts and traced.outcome.completion is not None:
             expected.append((message.seq, None, None, None, None))
-    rows = translated(frame(spark, capture), setup, ranges=2)
+    rows = translated(frame(spark, capture), setup, ranges=3)
     assert rows.schema == TRANSLATED
     got = rows.collect()
     assert [(row.seq, row.n, row.mqsc, row.pcf, row.mqi) for row in got] == expected

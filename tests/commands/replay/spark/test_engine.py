@@ -57,33 +57,12 @@ def _lines(directory: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(directory.iterdir()))
 
 
-def test_a_replay_and_what_is_left_of_an_interrupted_one_give_what_the_local_replay_gives(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_and_counts_are_those_of_the_local_replay(spark: SparkSession, tmp_path: Path) -> None:
     """Of lines in files that are not in order, which are written out, and of which one is none."""
     source, target = _capture(tmp_path / "in", order=-1), tmp_path / "puts.jsonl"
     with (source / "2.jsonl").open("ab") as file:
         file.write(b"this is not a message\n")
-    order = Order(source, "auto", target, SETUP, ranges=4)
-    monkeypatch.setattr(engine, "_RANGES_PER_CORE", 1)
-    real, calls = write_puts, []
-
-    def failing(ready, lane, found, numbers, *where):  # type: ignore[no-untyped-def]
-        calls.append(numbers)
-        if len(calls) == 2:
-            # What was finished before the end came is done, though nobody was told.
-            real(ready, lane, found, numbers[:1], *where)
-            raise KeyboardInterrupt
-        return real(ready, lane, found, numbers, *where)
-
-    monkeypatch.setattr(engine, "write_puts", failing)
-    with pytest.raises(KeyboardInterrupt):
-        _replay(spark, order)
-    assert not target.exists()
-    done, advanced, said = _replay(spark, order)
-    assert len(said) == 1
-    assert f"continuing the replay in {target}.partial: " in said[0]
-    assert calls[2] == calls[1][1:] != []
+    done, advanced, _ = _replay(spark, Order(source, "auto", target, SETUP, ranges=4))
     assert _lines(target) == _local_lines()
     assert done.problems == 1
     assert "2.jsonl, line 41: invalid JSON" in done.problem_texts[0]
@@ -98,6 +77,31 @@ def test_a_replay_and_what_is_left_of_an_interrupted_one_give_what_the_local_rep
         f"message {message.seq} on {message.queue}: {outcome.why}"
         for message, outcome in zip(Workload(KNOBS).messages(), outcomes, strict=True)
     }
+
+
+def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=4)
+    monkeypatch.setattr(engine, "_RANGES_PER_CORE", 1)
+    real, calls = write_puts, []
+
+    def failing(ready, lane, found, numbers, *where):  # type: ignore[no-untyped-def]
+        calls.append(numbers)
+        if len(calls) == 2:
+            # What was finished before the end came is done, though nobody was told.
+            real(ready, lane, found, numbers[:1], *where)
+            raise KeyboardInterrupt
+        return real(ready, lane, found, numbers, *where)
+
+    monkeypatch.setattr(engine, "write_puts", failing)
+    with pytest.raises(KeyboardInterrupt):
+        _replay(spark, order)
+    assert not order.target.exists()
+    done, advanced, said = _replay(spark, order)
+    assert len(said) == 1
+    assert f"continuing the replay in {order.target}.partial: " in said[0]
+    assert calls[2] == calls[1][1:] != []
+    assert _lines(order.target) == _local_lines()
+    assert sum(advanced) == done.counts.messages == KNOBS.messages
 
 
 @pytest.mark.nightly

@@ -303,12 +303,12 @@ def test_any_capture_in_files(
 
 
 def test_the_survey_finds_what_is_prepared(spark: SparkSession, tmp_path: Path) -> None:
-    knobs = WorkloadOptions(messages=300, control=0.1, errors=0.03, qmgrs=3, topics=50, expiring=0.3)
+    knobs = WorkloadOptions(messages=600, control=0.1, errors=0.03, qmgrs=3, topics=50, expiring=0.3)
     capture = list(Workload(knobs).messages())
     # On one queue manager the clock goes back, on another one some messages have no time.
     capture = [
         m.model_copy(update={"time": START})
-        if m.qmgr == "QM2" and m.seq > 250
+        if m.qmgr == "QM2" and m.seq > 500
         else m
         if m.qmgr != "QM3" or m.seq % 3
         else m.model_copy(update={"time": None})
@@ -321,7 +321,7 @@ def test_the_survey_finds_what_is_prepared(spark: SparkSession, tmp_path: Path) 
     one = surveyed(spark, files, setting, 4, tmp_path / "survey")
     other = prepared(frame(spark, capture), setting, 4)
     assert (one.count, one.expiry.back, one.setting) == (other.count, other.expiry.back, other.setting)
-    assert one.expiry.back == {"QM2": 14}
+    assert one.expiry.back == {"QM2": 32}
     assert _now_of(one.messages) == _now_of(other.messages)
     assert _now_of(one.control) == _now_of(other.control)
     assert set(_now_of(one.retaining)) <= set(_now_of(other.retaining))
