@@ -93,7 +93,7 @@ def test_equal_times_keep_their_zones() -> None:
 def test_what_planning_needs_for_each_subscription(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """With a fifth of a retained publication each; 100,000 of them have to fit into 300 MB; 2,400 bytes each where nothing else runs."""
+    """With a fifth of a retained publication each: 2,400 bytes where nothing else runs in the process."""
     monkeypatch.setattr(visibility, "_FEW", 50)
     # Otherwise what other tests have left decides when garbage goes.
     gc.collect()
