@@ -47,7 +47,7 @@ from commands.replay.spark.control_tasks import (
 )
 from commands.replay.spark.prepare import TICK, Expiry, Prepared, Work, once
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.schemas import COLUMNS, arrow_schema, batch_of, columns
+from commands.replay.spark.schemas import COLUMNS, arrow_schema, batches_of, columns
 from streams.operations import (
     ClearRetained,
     Effect,
@@ -81,7 +81,6 @@ _ARROW_NOTES: Final = arrow_schema(NOTES)
 SUBSCRIBED, DELETED = "subscribed", "deleted"
 FEWEST_IN_A_TASK: Final = 20_000
 """Control messages for which a task of their own is worth the dealing out."""
-_BATCH_ROWS: Final = 4096
 _ORDER: Final = ("qmgr", "seq", "queue")
 """A tick comes before the message on the control queue that has its seq."""
 BEFORE_ALL: Final = -1
@@ -136,11 +135,6 @@ def _as_messages(ticks: DataFrame) -> DataFrame:
     """The ticks for the control plane, as messages on queue ``TICK``."""
     nothing = {"queue": F.lit(TICK), "user": F.lit(None), "md": F.lit(None), "body": F.lit(b"")}
     return ticks.where(~F.col("for_retained")).withColumns(nothing).select(*COLUMNS)
-
-
-def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    if rows:
-        yield batch_of(rows, schema)
 
 
 @dataclass(frozen=True)
@@ -243,23 +237,18 @@ def notes_of(setup: ControlPlaneSetup, tasks: ControlTasks | None = None) -> Wor
     """
     names = COLUMNS if tasks is None else (*COLUMNS, "task")
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         plane: _ControlPlane | None = None
         current = ""
-        rows: list[tuple[Any, ...]] = []
         for seq, now, qmgr, queue, user, md, body, *task in once(
             row for batch in batches for row in columns(batch, *names)
         ):
             if plane is None or qmgr != current:
                 if plane is not None:
-                    rows += plane.end()
+                    yield from plane.end()
                 plane, current = _ControlPlane(qmgr, setup, tasks, *task), qmgr
-            rows += plane.process(Arrival(seq, now, queue, md, body, user))
-            if len(rows) >= _BATCH_ROWS:
-                yield from _batches(rows, _ARROW_NOTES)
-                rows = []
+            yield from plane.process(Arrival(seq, now, queue, md, body, user))
         if plane is not None:
-            rows += plane.end()
-        yield from _batches(rows, _ARROW_NOTES)
+            yield from plane.end()
 
-    return run
+    return lambda batches: batches_of(rows(batches), _ARROW_NOTES)

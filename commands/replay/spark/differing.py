@@ -50,7 +50,7 @@ from commands.replay.spark.control import FOREVER, control_messages
 from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.prepare import TICK, Prepared, once, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.schemas import COLUMNS, DIFFERENCES, arrow_schema, batch_of, columns
+from commands.replay.spark.schemas import COLUMNS, DIFFERENCES, arrow_schema, batch_of, batches_of, columns
 from commands.replay.spark.second_pass import ComparingKeeper, Result, second_pass
 from commands.replay.spark.twopass import first_pass
 from streams.topic_space import TopicSpace
@@ -66,7 +66,6 @@ _CAUSES: Final = StructType(
     ]
 )
 _ARROW_CAUSES: Final = arrow_schema(_CAUSES)
-_CAUSES_A_BATCH: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +81,17 @@ def known_causes(prepared: Prepared, ticks: DataFrame | None) -> dict[str, list[
     """By queue manager, in the order in which they became known. ticks: of version 6."""
     setting = prepared.setting
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         plane: _CausesPlane | None = None
-        rows: list[tuple[Any, ...]] = []
         for seq, now, qmgr, queue, user, md, body in once(row for batch in batches for row in columns(batch, *COLUMNS)):
             if plane is None or qmgr != plane.qmgr:
-                rows += plane.end() if plane is not None else ()
+                yield from plane.end() if plane is not None else ()
                 plane = _CausesPlane(qmgr, setting)
-            rows += plane.process(Arrival(seq, now, queue, md, body, user))
-            if len(rows) >= _CAUSES_A_BATCH:
-                yield batch_of(rows, _ARROW_CAUSES)
-                rows = []
-        rows += plane.end() if plane is not None else ()
-        if rows:
-            yield batch_of(rows, _ARROW_CAUSES)
+            yield from plane.process(Arrival(seq, now, queue, md, body, user))
+        yield from plane.end() if plane is not None else ()
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return batches_of(rows(batches), _ARROW_CAUSES)
 
     notes = control_messages(prepared, ticks).mapInArrow(run, _CAUSES).toArrow()
     known: dict[str, list[Known]] = {}

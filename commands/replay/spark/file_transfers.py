@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType, DoubleType, LongType, StringType, Struct
 
 from commands.replay.file_transfer import TABLES, columns_of, may_be_of_agent, rows_of
 from commands.replay.file_transfer.rows import check_directory, values_of
-from commands.replay.spark.schemas import CAPTURED, batch_of, check_columns, columns, message_of
+from commands.replay.spark.schemas import CAPTURED, batches_of, check_columns, columns, message_of
 from rfh2.captured import CapturedMessage
 
 _TYPES: Final[dict[type, DataType]] = {
@@ -27,7 +27,6 @@ _TYPES: Final[dict[type, DataType]] = {
     datetime: TimestampType(),
 }
 _ARROW: Final = {str: pa.string(), int: pa.int64(), float: pa.float64(), datetime: pa.timestamp("us", tz="UTC")}
-_BATCH_ROWS: Final = 5_000
 _WRITERS: Final = {"parquet": "parquet", "csv": "csv", "jsonl": "json"}
 
 
@@ -58,9 +57,8 @@ def _table(captured: DataFrame, table: str) -> DataFrame:
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = [values_of(row) for message in _messages(batch) for row in rows_of(message)[at]]
-            for first in range(0, len(rows), _BATCH_ROWS):
-                yield batch_of(rows[first : first + _BATCH_ROWS], schema)
+            rows = (values_of(row) for message in _messages(batch) for row in rows_of(message)[at])
+            yield from batches_of(rows, schema)
 
     return captured.select(*CAPTURED.names).where("body is not null").mapInArrow(run, schema_of(table))
 

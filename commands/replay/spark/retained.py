@@ -32,7 +32,7 @@ from commands.mqsc.broker import Broker
 from commands.replay.spark.control import DELETED, FOREVER, ControlPlaneSetup, RangeSpans
 from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.schemas import COLUMNS, arrow_schema, batch_of, columns
+from commands.replay.spark.schemas import COLUMNS, arrow_schema, batches_of, columns
 from commands.templates.templates import PublicationTemplates
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
@@ -70,7 +70,6 @@ KEPT: Final = StructType(
 
 _ARROW_LAST: Final = arrow_schema(LAST)
 _ARROW_KEPT: Final = arrow_schema(KEPT)
-_BATCH_ROWS: Final = 4096
 _NOTHING: Final = Message(Mqmd())
 
 Batches = Iterable[pa.RecordBatch]
@@ -110,9 +109,7 @@ def last_in_range(setting: ReplaySetup) -> Work:
                 if place is None:
                     place = places[qmgr] = _Range(setting.broker(qmgr))
                 place.process(Arrival(seq, now, queue, md, body, user))
-        rows = [(qmgr, *row) for qmgr, place in places.items() for row in place.rows()]
-        for at in range(0, len(rows), _BATCH_ROWS):
-            yield batch_of(rows[at : at + _BATCH_ROWS], _ARROW_LAST)
+        yield from batches_of(((qmgr, *row) for qmgr, place in places.items() for row in place.rows()), _ARROW_LAST)
 
     return run
 
@@ -147,28 +144,22 @@ def _without_message(published: Published) -> Publication:
 def kept_of(setup: ControlPlaneSetup) -> Work:
     """What a task of the second step does: TURNS in order in; KEPT out."""
 
-    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def rows(batches: Batches) -> Iterator[tuple[Any, ...]]:
         timeline: _Timeline | None = None
-        rows: list[tuple[Any, ...]] = []
         for batch in batches:
             for qmgr, topic, seq, publication, now, operation in columns(batch, *TURNS.names):
                 if timeline is None or qmgr != timeline.qmgr:
-                    rows += timeline.end() if timeline is not None else ()
+                    yield from timeline.end() if timeline is not None else ()
                     timeline = _Timeline(qmgr, setup.setting, setup.spans(qmgr))
                 if publication is not None:
-                    rows += timeline.store(topic, seq, pickle.loads(publication))
+                    yield from timeline.store(topic, seq, pickle.loads(publication))
                 elif operation is not None:
-                    rows += timeline.delete(seq, now, pickle.loads(operation))
+                    yield from timeline.delete(seq, now, pickle.loads(operation))
                 else:
-                    rows += timeline.expire(seq, now)
-            if len(rows) >= _BATCH_ROWS:
-                yield batch_of(rows, _ARROW_KEPT)
-                rows = []
-        rows += timeline.end() if timeline is not None else ()
-        if rows:
-            yield batch_of(rows, _ARROW_KEPT)
+                    yield from timeline.expire(seq, now)
+        yield from timeline.end() if timeline is not None else ()
 
-    return run
+    return lambda batches: batches_of(rows(batches), _ARROW_KEPT)
 
 
 def _task_of(qmgr: str, topic: str, tasks: int) -> Column:

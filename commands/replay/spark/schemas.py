@@ -8,8 +8,9 @@ row at a time, and leaves no room for a time zone to creep in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 
 Times = list[datetime | None]
+_BATCH_ROWS: Final = 4096
 
 
 def times(column: pa.ChunkedArray | pa.Array) -> Times:
@@ -53,6 +55,13 @@ def batch_of(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     """*rows*, one at least, as a batch."""
     arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def batches_of(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """*rows* as batches, each as soon as it is full."""
+    left = iter(rows)
+    while some := list(islice(left, _BATCH_ROWS)):
+        yield batch_of(some, schema)
 
 
 def message_of(

@@ -30,7 +30,7 @@ from commands.broker.reading import decoded
 from commands.mqsc.broker import Broker
 from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.schemas import COLUMNS, arrow_schema, batch_of, columns
+from commands.replay.spark.schemas import COLUMNS, arrow_schema, batches_of, columns
 from commands.templates.templates import PublicationTemplates
 from rfh2.errors import DecodeError
 
@@ -61,26 +61,19 @@ def ticking(setting: ReplaySetup) -> Work:
     COLUMNS and range, in; TICKS out.
     """
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         places: dict[tuple[str, int], _Place] = {}
         for batch in batches:
-            rows: list[tuple[Any, ...]] = []
             for seq, now, qmgr, queue, user, md, body, number in columns(batch, *COLUMNS, "range"):
                 place = places.get((qmgr, number))
                 if place is None:
                     place = places[qmgr, number] = _Place(setting.broker(qmgr))
                 if queue == CONTROL_QUEUE:
-                    rows += ((qmgr, *tick, False) for tick in place.gap())
+                    yield from ((qmgr, *tick, False) for tick in place.gap())
                 place.look(Arrival(seq, now, queue, md, body, user))
-            yield from _batches(rows)
-        yield from _batches([(qmgr, *tick) for (qmgr, _), place in places.items() for tick in place.end()])
+        yield from ((qmgr, *tick) for (qmgr, _), place in places.items() for tick in place.end())
 
-    return run
-
-
-def _batches(rows: list[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
-    if rows:
-        yield batch_of(rows, _ARROW_TICKS)
+    return lambda batches: batches_of(rows(batches), _ARROW_TICKS)
 
 
 _Tick = tuple[int, datetime]
