@@ -1,6 +1,6 @@
 """The surroundings of one command: a frozen view of the queue manager, which the edge makes for each command.
 
-The result of translating a command: operations to apply, and the warnings for its sender.
+``CommandPlan`` is what translating the command in them gives: operations to apply, and warnings for its sender.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ Where the guide contradicts itself, docs/conformance.md has the decision:
     identity belongs to another user             3151; RegSub makes another   3078
     SubName of another user, no VariableUserId   3078                         3078
 
-MQPSStreamName: which stream an MQRFH or PCF command means (guide 6.1, 7.2; wire formats 2.5).
-
-The stream of a subscriber determines the prefix of its topics. The queue to which a publisher puts determines its
-stream; a different stream name in the command is an error.
+Also which stream an MQRFH or PCF command means by MQPSStreamName (guide 6.1, 7.2; wire formats 2.5). The stream of a
+subscriber determines the prefix of its topics. The queue to which a publisher puts determines its stream; a different
+stream name in the command is an error.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """What comes into the broker, and what it makes of it: an arrival in, an outcome out.
 
-How many messages one publication makes for one subscriber (guide 7.5, 8.5: publication to multiple topics).
-
-Version 7 sends a copy for each topic and each subscription that match. Version 6 sends a subscriber one message,
-even if several of its subscriptions match, unless it registered with DupsOK. If the publication has several topics, the
-message names all that the subscriber gets. A subscriber is its traditional identity there.
+``copies`` says how many messages one publication makes for one subscriber (guide 7.5, 8.5: publication to multiple
+topics). Version 7 sends a copy for each topic and each subscription that match. Version 6 sends a subscriber one
+message, even if several of its subscriptions match, unless it registered with DupsOK. If the publication has several
+topics, the message names all that the subscriber gets. A subscriber is its traditional identity there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Puts: what leaves the bridge. A response, a publication for one subscriber, or a dead letter.
 
-Dead letters: messages that could not be processed, each behind an MQDLH with the reason and the destination.
+A dead letter is a message that could not be processed, behind an MQDLH with the reason and the destination.
 """
 
 from __future__ import annotations

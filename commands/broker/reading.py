@@ -1,6 +1,6 @@
 """Reading a message: what it is and which command is in it, whoever processes it and when.
 
-What a command on the control queue can find and change, as far as its message says it.
+``Reach`` is what a command on the control queue can find and change, as far as its message says it.
 
 The broker finds subscriptions in two ways only (``identity``): by name, and by traditional identity. So two commands
 whose reaches share neither a name nor an identity never meet: no subscription that one of them makes, finds, changes or

@@ -1,10 +1,8 @@
 """What is written, on the disk: a power cut does not lose it.
 
-Who may read the files of a queue manager, and other files that hold messages: their owner alone.
-
-A directory that was prepared for a group, with setgid and write permission for it (``chmod 2770``, as IBM MQ's are),
-gives what is made in it to that group too. The umask plays no part, and files that are there already keep what they
-have.
+Files of a queue manager, and others that hold messages, are for their owner alone. A directory that was prepared for a
+group, with setgid and write permission for it (``chmod 2770``, as IBM MQ's are), gives what is made in it to that group
+too. The umask plays no part, and files that are there already keep what they have.
 """
 
 from __future__ import annotations

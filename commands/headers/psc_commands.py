@@ -6,7 +6,7 @@ breaks, reading ends with the reason that a broker would give: 2336 to 2339 for 
 IBM's JMS clients give the options of a tag as one decimal sum (guide 7.2: "an integer constant"), and put a tag of
 their own into Publish, which their subscribers look for.
 
-From a message that a program puts on a topic to the equivalent Publish command (guide 7.7).
+``publish_command`` goes from a message that a program puts on a topic to the equivalent Publish (guide 7.7).
 
 The command is an MQRFH2 before the message. If the message itself begins with an MQRFH2, as those of JMS do, psc
 becomes its first folder, so that subscribers find the other folders at the usual place. Its own psc or pscr folder is

@@ -1,6 +1,6 @@
 """Read captures of any format, a file, a stream or a directory, one record at a time.
 
-Which format a capture is in, by its first bytes; by its name only where these leave it open.
+``detect`` says which format a capture is in, by its first bytes; by its name only where these leave it open.
 """
 
 from __future__ import annotations

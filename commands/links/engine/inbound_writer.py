@@ -3,11 +3,10 @@
 The bridge acknowledges them to the tree after the commit. If the queue is full or inhibited, they wait. A publication
 that cannot become a command goes on the dead-letter queue unchanged.
 
-Makes the queued command for a native publication, so that legacy subscribers receive it by the usual rules.
-
-Pure. A publication becomes Publish; a retained one without data, which is how MQTT clears a topic, becomes DeletePub.
-The command is put on the queue of the default stream and has ``NATIVE_MARK``. Subscribers get it like any other
-publication, in the header that they registered with.
+``command_for`` makes the command, so that legacy subscribers receive it by the usual rules. A publication becomes
+Publish; a retained one without data, which is how MQTT clears a topic, becomes DeletePub. The command is put on the
+queue of the default stream and has ``NATIVE_MARK``. Subscribers get it like any other publication, in the header that
+they registered with.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A filter is text, as in the topic-based scheme, with ``#`` at the end only. Such trees have no topics of their own, so
 wildcards select topic strings with ``$`` too: all topic strings and filters begin with ``/`` here.
 
-The interface of a tree that is logs: streams of JetStream, partitions of Kafka.
+``Logs`` is the interface of such a tree: streams of JetStream, partitions of Kafka.
 
 A log has numbered messages, and keeps them whether they were read or not. So the bridge remembers itself how far it has
 read (``commands.links.engine.inbound_writer``), and which filters it follows (``commands.links.engine.filters``).
