@@ -21,6 +21,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -164,8 +165,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         warm, work = Path(name, "warm"), Path(name, "work")
         write_both(WorkloadOptions(messages=10_000, expiring=0.7), min(4, given.gzip_files), 20, warm)
-        write_both(options, given.gzip_files, given.small_files, work)
-        wanted = local_puts(options)
+        with ProcessPoolExecutor(1) as beside:
+            local = beside.submit(local_puts, options)
+            write_both(options, given.gzip_files, given.small_files, work)
+            wanted = local.result()
         print(f"puts of the local replay: sha256 {wanted}", flush=True)
         spark = session(f"local[{given.cores}]")
         try:
