@@ -24,8 +24,8 @@ from rfh2.message import Message, decode
 from rfh2.mqmd import name_of
 from rfh2.rfh1 import MQPS_INTEGER_DATA, MQPS_STRING_DATA
 from streams.operations import Publication, RetainedPublication
+from streams.patterns import check_publication_topic
 from streams.topic_strings import add_prefix
-from streams.topic_wildcards import check_publication_topic
 
 
 class _RefusedError(Exception):

@@ -29,10 +29,9 @@ from migrate.legacy_state import LegacySubscription
 from migrate.plan import AddSubscription, Collision, Visibility
 from rfh2.errors import CommandError
 from streams.index import SubscriptionIndex
-from streams.patterns import parse_pattern
+from streams.patterns import check_publication_topic, parse_pattern
 from streams.topic_objects import DEFAULT_STREAM
 from streams.topic_strings import SEPARATOR, BlockSet, add_prefix
-from streams.topic_wildcards import check_publication_topic
 
 EXAMPLES = 5
 _SHARES = 8

@@ -28,7 +28,6 @@ from rfh2.ccsid import (
     qmgr_ccsid,
     text_codec,
 )
-from rfh2.chain import Header, ccsid_behind, describing, encoding_behind, headers_of
 from rfh2.constants import (
     MQCCSI_DEFAULT,
     MQCCSI_EMBEDDED,
@@ -41,18 +40,17 @@ from rfh2.constants import (
 from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError, EncodeError, QPubSubError
 from rfh2.folders import Folder
-from rfh2.mde import Mde
+from rfh2.message import Header, ccsid_behind, describing, encoding_behind, headers_of
 from rfh2.mqi_constants import (
     MQRC_NOT_CONVERTED,
     MQRC_TARGET_CCSID_ERROR,
     MQRC_TARGET_INTEGER_ENC_ERROR,
 )
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.mqmd import Mde, Mqmd, Xqh, name_of
 from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_parameters import Cfgr, Cfsf, Cfsl, Cfst, Parameter, UnknownParameter
 from rfh2.rfh1 import Rfh1, string_codec
 from rfh2.rfh2 import Rfh2
-from rfh2.xqh import Xqh
 
 # Characters in another character set: exactly, or not at all.
 

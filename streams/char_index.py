@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeVar
 
-from streams.char_wildcards import CharPattern
+from streams.patterns import CharPattern
 from streams.subscriptions import Several, Subscription, with_added, with_removed
 
 # Three characters, one by one: tuples that zip makes are cheaper than strings that slicing makes.

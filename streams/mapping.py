@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from streams.char_wildcards import escape_char_pattern
+from streams.patterns import escape_char_pattern
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT, Namelist, TopicObjects, Wildcard
 from streams.topic_strings import at_and_above, is_within

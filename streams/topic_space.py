@@ -46,13 +46,12 @@ from streams.operations import (
     SubscriptionRemoved,
     Unsubscribe,
 )
-from streams.patterns import parse_pattern
+from streams.patterns import check_publication_topic, parse_pattern
 from streams.retained import RetainedPublications
 from streams.subscribers import Identity, Subscribers
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObjects
 from streams.topic_strings import BlockSet
-from streams.topic_wildcards import check_publication_topic
 
 Select = Callable[[Subscription, Published, str], bool]
 Semantics = Literal["v7", "v6"]

@@ -33,8 +33,7 @@ from commands.headers.response import Completion, Warned
 from commands.model import Command, Publish
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
-from rfh2.inherited_ccsids import is_resolved, resolved
-from rfh2.message import Message, decode, encode
+from rfh2.message import Message, decode, encode, is_resolved, resolved
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, PublishToTopic, RequestRetained
 from streams.patterns import written_topic

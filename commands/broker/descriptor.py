@@ -23,7 +23,6 @@ from typing import Final, NamedTuple
 from rfh2 import mqi_constants as m
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, MQCCSI_OF_THE_QMGR, is_kept_body, order_of, qmgr_ccsid
-from rfh2.chain import sniffed
 from rfh2.constants import (
     LARGEST_MQLONG,
     MQ_MSG_ID_LENGTH,
@@ -34,6 +33,7 @@ from rfh2.constants import (
 )
 from rfh2.errors import MessageRefusedError
 from rfh2.layouts import MQMD1, MQMD2
+from rfh2.message import sniffed
 from rfh2.mqmd import Mqmd
 
 HIGHEST_PRIORITY: Final = 9

@@ -50,7 +50,6 @@ from rfh2.constants import (
 )
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCI_NONE
-from streams.char_wildcards import MANY, ONE
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -60,10 +59,10 @@ from streams.operations import (
     RequestRetained,
     Unsubscribe,
 )
+from streams.patterns import MANY, ONE, check_publication_topic
 from streams.selectors import registered_selector
 from streams.subscriptions import HIGHEST_PUB_LEVEL, PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
-from streams.topic_wildcards import check_publication_topic
 
 
 def translate(command: Command, context: Context) -> CommandPlan:

@@ -12,12 +12,11 @@ from commands.headers import pcf
 from commands.headers.publication import BY_TAG, COMMAND_IDS
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder, text_codec
-from rfh2.chain import Header
 from rfh2.constants import MQFMT_STRING
 from rfh2.elements import folder_text
 from rfh2.errors import EncodeError
 from rfh2.folders import Folder, write
-from rfh2.message import Message, encode
+from rfh2.message import Header, Message, encode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter

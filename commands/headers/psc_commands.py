@@ -44,7 +44,6 @@ from commands.model import (
     TopicPut,
 )
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.chain import decode_chain
 from rfh2.constants import (
     MQ_SUB_IDENTITY_LENGTH,
     MQ_SUB_NAME_LENGTH,
@@ -63,6 +62,7 @@ from rfh2.constants import (
 )
 from rfh2.errors import CommandError, DecodeError
 from rfh2.folders import Folder, write
+from rfh2.message import decode_chain
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 from rfh2.rfh2 import Rfh2

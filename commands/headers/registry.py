@@ -19,10 +19,9 @@ from commands.headers.publication import Content, DeliveryForm, RenderedPublicat
 from commands.headers.response import Reply
 from commands.model import Command, Publish, PubOpt
 from rfh2.captured import CapturedMessage
-from rfh2.chain import Header
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.folders import Folder
-from rfh2.message import Message, encode
+from rfh2.message import Header, Message, encode
 from rfh2.mqi_constants import MQPMO_NOT_OWN_SUBS, MQPMO_RETAIN, MQPMO_SCOPE_QMGR, MQPMO_SUPPRESS_REPLYTO
 from rfh2.mqmd import name_of
 from rfh2.pcf import FORMATS

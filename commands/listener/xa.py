@@ -12,8 +12,7 @@ from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.qmgr.mqi.transactions import Transactions, XaCall
 from rfh2.channel.layouts import XA
-from rfh2.channel.segments import SegmentType
-from rfh2.channel.xa import XA_OK, XAER_INVAL, XAER_RMFAIL, Xid
+from rfh2.channel.segments import XA_OK, XAER_INVAL, XAER_RMFAIL, SegmentType, Xid
 from rfh2.errors import StoreError
 
 _MOST_RECOVERED: Final = 256

@@ -21,7 +21,7 @@ from commands.mqsc.attributes import keywords, unexpected_keyword
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.values import shown_moment, single, word_of
 from rfh2 import mqi_constants as m, pcf_admin_names as c
-from rfh2.channel.xa import Xid
+from rfh2.channel.segments import Xid
 
 OPEN_OPTIONS: Final = Bits(
     {

@@ -14,7 +14,6 @@ from commands.broker.times import tenths_until
 from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from rfh2.constants import MQ_SUB_NAME_LENGTH
 from rfh2.mqi_constants import MQCI_NONE
-from streams.char_wildcards import has_char_wildcards
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -24,10 +23,9 @@ from streams.operations import (
     Subscribe,
     Unsubscribe,
 )
-from streams.patterns import parse_pattern
+from streams.patterns import has_char_wildcards, has_topic_wildcards, parse_pattern
 from streams.subscriptions import DeliveryPersistence, Subscription, WildcardScheme
 from streams.topic_strings import is_present
-from streams.topic_wildcards import has_topic_wildcards
 
 # Unnamed subscriptions get names: MQSC, PCF and MQSUB know a durable subscription by its name alone.
 PREFIX: Final = "QPS"

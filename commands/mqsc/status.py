@@ -32,10 +32,10 @@ from commands.mqsc.model import Command
 from commands.mqsc.values import shown_moment, single, word_of
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained
+from streams.patterns import LevelWalk, TopicPattern, parse_topic_pattern
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObject
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import LevelWalk, TopicPattern, parse_topic_pattern
 
 # What TPSTATUS shows of a topic beside the tree itself: TOPIC's keywords whose values are inherited.
 _RESOLVED: Final = tuple(

@@ -33,8 +33,8 @@ from rfh2.constants import (
 )
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCI_NONE
-from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
+from streams.patterns import escape_char_pattern
 from streams.selectors import compile_selector, registered_selector
 from streams.subscriptions import PublicationFormat, Subscription, SubscriptionOptions, WildcardScheme
 from streams.topic_strings import construct_topic_string

@@ -43,9 +43,9 @@ from streams.operations import (
     SubscriptionRemoved,
     Unsubscribe,
 )
+from streams.patterns import MULTI_LEVEL
 from streams.subscriptions import PROXY_SUB_ID, Subscription
 from streams.topic_objects import ProxySubscriptions, ResolvedTopic, Scope
-from streams.topic_wildcards import MULTI_LEVEL
 
 _ID_LENGTH: Final = 24
 

@@ -22,9 +22,8 @@ from commands.broker.objects import Objects
 from commands.network.cluster_topics import Hosts
 from commands.network.flows import Place
 from commands.network.topology import Link
-from streams.char_wildcards import widen_to_topic_pattern
 from streams.delivery_rules import is_of_queue_manager
-from streams.patterns import add_pattern_prefix, remove_pattern_prefix
+from streams.patterns import add_pattern_prefix, remove_pattern_prefix, widen_to_topic_pattern
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM, QUEUE_NAMELIST, ResolvedTopic, Scope
 from streams.topic_strings import is_within

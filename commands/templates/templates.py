@@ -53,10 +53,9 @@ from commands.templates.parts import (
     psc_folder,
     stamp_of,
 )
-from rfh2.chain import decoder_of
 from rfh2.constants import MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.errors import CommandError
-from rfh2.message import Message, decode, encode
+from rfh2.message import Message, decode, decoder_of, encode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf import FORMATS
 from rfh2.rfh2 import Rfh2
@@ -70,8 +69,8 @@ from streams.operations import (
     RetainedStored,
     UnreadPublication,
 )
+from streams.patterns import check_publication_topic
 from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription
-from streams.topic_wildcards import check_publication_topic
 
 _MOST_SUBSCRIBERS: Final = 4_096
 _MOST_SEEN: Final = 200_000

@@ -30,8 +30,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import BinaryIO
 
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Incomplete, Item, ReadingPosition
-from rfh2.captures.text_lines import numbered_lines
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Incomplete, Item, ReadingPosition, numbered_lines
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.constants import MQCCSI_DEFAULT
 from rfh2.errors import DecodeError

@@ -29,8 +29,8 @@ from rfh2.captures.record import (
     ReadingPosition,
     Refusal,
     beyond,
+    numbered_lines,
 )
-from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError
 from rfh2.mqmd import descriptor_length
 

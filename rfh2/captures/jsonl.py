@@ -9,8 +9,7 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.record import Item, ReadingPosition, Refusal
-from rfh2.captures.text_lines import numbered_lines
+from rfh2.captures.record import Item, ReadingPosition, Refusal, numbered_lines
 
 # A line written by hand may leave out what the other formats have no place for either.
 _OPTIONAL = frozenset({("seq",), ("queue",)})

@@ -22,8 +22,7 @@ from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.amqsbcg import BYTES, NUMBERS, SPANS, PrintedDescriptor, printable
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
-from rfh2.captures.text_lines import numbered_lines
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal, numbered_lines
 from rfh2.errors import CaptureError, DecodeError
 from rfh2.folders import repeated
 

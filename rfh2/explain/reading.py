@@ -26,12 +26,11 @@ from rfh2.ccsid import (
     ByteOrder,
     name_value_codec,
 )
-from rfh2.chain import Header, headers_of, sniffed
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import layout_of, offsets_of
 from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, MQRFH, MQRFH2, Layout
-from rfh2.message import Message
+from rfh2.message import Header, Message, headers_of, sniffed
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 from rfh2.pcf_names import (
     MESSAGE_TYPES,

@@ -31,11 +31,10 @@ from streams.operations import (
     SubscriptionAltered,
     SubscriptionRemoved,
 )
-from streams.patterns import parse_pattern
+from streams.patterns import TopicPattern, parse_pattern
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 from streams.topic_strings import BlockSet
-from streams.topic_wildcards import TopicPattern
 
 _CACHED_TOPICS: Final = 20_000
 MOST_FORMER: Final = 10_000

@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import Final
 
 from streams.operations import Rule
+from streams.patterns import TopicPattern, parse_topic_pattern
 from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import TopicPattern, parse_topic_pattern
 
 
 class Reason(StrEnum):

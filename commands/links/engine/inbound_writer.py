@@ -27,7 +27,6 @@ from commands.model import DeletePublication, Publish, PubOpt
 from commands.qmgr.link_port import NATIVE_MARK
 from commands.qmgr.store.port import Queues
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.chain import decode_chain
 from rfh2.constants import (
     MQ_TOPIC_STR_LENGTH,
     MQEI_UNLIMITED,
@@ -41,6 +40,7 @@ from rfh2.constants import (
 )
 from rfh2.errors import DecodeError, MessageRefusedError, StoreError
 from rfh2.folders import Folder, write
+from rfh2.message import decode_chain
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 

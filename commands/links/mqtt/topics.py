@@ -22,9 +22,9 @@ from typing import Final
 
 from commands.links.engine.filters import levels_of
 from commands.links.engine.properties import Pairs
+from streams.patterns import MULTI_LEVEL, SINGLE_LEVEL
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL
 
 # Escapes text that MQTT cannot carry, so that user properties can carry it.
 #

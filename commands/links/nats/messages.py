@@ -30,8 +30,8 @@ from commands.links.engine.properties import (
     own_headers,
     properties_of,
 )
+from streams.patterns import MULTI_LEVEL, SINGLE_LEVEL
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL
 
 # Topic strings and patterns of the queued interface as NATS subjects, and back, without collisions. Pure.
 #

@@ -23,12 +23,11 @@ from commands.qmgr.sending import send
 from commands.qmgr.store.messages import EXPIRES_AT, MD, SEQ, USER, MessageRow, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Match, Search
-from rfh2.chain import decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQFMT_XMIT_Q_HEADER, MQPER_PERSISTENCE_AS_Q_DEF
 from rfh2.errors import DecodeError, QueueError
-from rfh2.mqmd import Mqmd, RawMqmd
+from rfh2.message import decode_chain
+from rfh2.mqmd import Mqmd, RawMqmd, Xqh, decode_xqh
 from rfh2.rfh2 import Rfh2
-from rfh2.xqh import Xqh, decode_xqh
 
 _FOLDER: Final = "mqext"
 _TAG: Final = "Dly"

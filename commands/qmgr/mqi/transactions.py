@@ -15,7 +15,7 @@ from commands.qmgr.mqi.handles import Branch, BranchState, ConnectedProgram
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2.channel.xa import (
+from rfh2.channel.segments import (
     TMFAIL,
     TMJOIN,
     TMNOFLAGS,

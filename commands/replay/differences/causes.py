@@ -47,8 +47,8 @@ from rfh2.constants import (
     MQRCCF_WRONG_USER,
 )
 from rfh2.mqmd import name_of
-from streams.char_wildcards import has_char_wildcards
 from streams.operations import Effect, SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
+from streams.patterns import has_char_wildcards
 from streams.subscriptions import PublicationFormat, Subscription
 from streams.topic_objects import QUEUE_NAMELIST
 
