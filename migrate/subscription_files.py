@@ -35,8 +35,8 @@ from commands.broker import subscription_attributes
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.selection import Selection
+from commands.broker.state import tenths_until
 from commands.broker.subscription_attributes import OPTIONS, words_of
-from commands.broker.times import tenths_until
 from commands.headers.pcf import FORMAT
 from commands.headers.publication import BY_TAG, COMMAND_IDS
 from commands.model import RegisterSubscriber, RegOpt

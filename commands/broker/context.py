@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from commands.broker.authority import Action, Authority
-from commands.broker.identifiers import fitting, is_of_a_put
+from commands.broker.descriptor import fitting, is_of_a_put
 from commands.broker.objects import CONTROL_QUEUE, DEAD_LETTER_QUEUE, DEFAULT_STREAM, Objects, is_object_name
 from commands.headers.response import Warned
 from commands.model import QueuedCommand

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commands.broker.identifiers import Origin
+from commands.broker.descriptor import Origin
 from commands.broker.identity import name_without_stream
 from commands.broker.subscription_attributes import PERSISTENCE_WORDS, options_given
 from commands.headers.registry import HEADER_FORMATS, header_format_of

@@ -10,8 +10,7 @@ from typing import Final
 
 import click
 
-from commands.config.config_file import config_of, exposed_secrets
-from commands.config.settings import Config, ConfigError
+from commands.config.settings import Config, ConfigError, config_of, exposed_secrets
 from commands.console.access import console_options
 from commands.options.queue_manager import default_home
 from commands.options.verb import FILE_THAT_IS, verb_group

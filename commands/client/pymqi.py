@@ -23,8 +23,8 @@ from commands.client import calls, pcf
 from commands.client.calls import Subscribing, Target, Wanted
 from commands.client.connection import Connection, Place
 from commands.client.errors import MqError, reason_word
-from commands.client.messages import Message
 from commands.client.places import connection_list
+from commands.client.queue_manager import Message
 from rfh2 import constants, mqi_constants, pcf_admin_names, pcf_names
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.mqi_constants import (

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from commands.broker.attribute_kinds import SWITCHES, Shown
-from commands.mqsc.model import Command, Keyword, Value
 from commands.mqsc.pcf.json_commands import JsonCommandError
+from commands.mqsc.script import Command, Keyword, Value
 
 Row = Mapping[str, Shown]
 _YES: Final = {"YES": True, "NO": False}

@@ -21,7 +21,7 @@ from typing import Final
 
 from commands.broker.authority import RecordedAuthority
 from commands.broker.context import Context, InputQueueKind
-from commands.broker.identifiers import Ids
+from commands.broker.descriptor import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_report, is_response

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from commands.broker.queue_names import RECORD_QUEUES
+from commands.broker.objects import RECORD_QUEUES
 from commands.explain.command_text import is_response
 from commands.model import (
     Command,

@@ -19,8 +19,7 @@ from typing import Any, Final
 
 from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.broker.objects import Definition
-from commands.mqsc.model import Command, Condition, Keyword, MqscError
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Command, Condition, Keyword, MqscError, syntax_error
 from rfh2.errors import CommandError
 from streams.operations import Effect
 

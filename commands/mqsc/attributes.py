@@ -24,8 +24,7 @@ from commands.broker.attribute_kinds import (
 )
 from commands.broker.objects import PERMANENT, TEMPORARY
 from commands.broker.subscription_attributes import BY_KEYWORD
-from commands.mqsc.model import Command, Keyword, MqscError
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Command, Keyword, MqscError, syntax_error
 from commands.mqsc.values import read
 from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.constants import MQ_TOPIC_STR_LENGTH

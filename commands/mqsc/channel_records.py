@@ -48,8 +48,7 @@ from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionS
 from commands.mqsc.attributes import read_settings, unexpected_keyword
 from commands.mqsc.channel_attributes import CHLAUTH
 from commands.mqsc.families import CHANNEL, LISTENER, SERVER_CHANNEL, ObjectFamily
-from commands.mqsc.model import Command, MqscError
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Command, MqscError, syntax_error
 from commands.mqsc.values import folded_user_notes, object_name, single, word_of
 from rfh2.constants import MQ_CHANNEL_NAME_LENGTH
 from rfh2.pcf_admin_names import (

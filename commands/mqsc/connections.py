@@ -18,7 +18,7 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed, done, is_generic, matches_name, select
 from commands.mqsc.attributes import keywords, unexpected_keyword
-from commands.mqsc.model import Command, Keyword, MqscError
+from commands.mqsc.script import Command, Keyword, MqscError
 from commands.mqsc.values import shown_moment, single, word_of
 from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.channel.segments import Xid

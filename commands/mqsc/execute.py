@@ -42,8 +42,7 @@ from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, done, refusal
 from commands.mqsc.attributes import NAMELIST, QMGR, TOPIC, unexpected_keyword
 from commands.mqsc.channel_attributes import CHANNEL
-from commands.mqsc.model import Command, Keyword, MqscError, Statement, Value
-from commands.mqsc.script import parse, shortened, syntax_error
+from commands.mqsc.script import Command, Keyword, MqscError, Statement, Value, parse, shortened, syntax_error
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
 

@@ -24,8 +24,7 @@ from commands.broker.attribute_kinds import (
     WordList,
     words,
 )
-from commands.mqsc.model import Keyword, MqscError, Value
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Keyword, MqscError, Value, syntax_error
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 
 # Names of topic objects may hold blanks: guide 2.5.4 prints 'St. Helens'.

@@ -28,11 +28,10 @@ from commands.broker.core import BrokerCore
 from commands.broker.objects import INTER_QMGR_PUBS
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing
-from commands.broker.times import EPOCH
+from commands.broker.state import EPOCH
 from commands.network.cluster_topics import ClusterTopics, Hosts
 from commands.network.flows import DeletionFlow, Flow, KeptBack, Place, ProxyFlow, PublicationFlow
-from commands.network.queue_manager import NetworkQueueManager
-from commands.network.routing import Routing
+from commands.network.queue_manager import NetworkQueueManager, Routing
 from commands.network.topology import Link, Position, Topology
 from rfh2.errors import QPubSubError
 from streams.delivery_rules import is_of_queue_manager, sub_scope_object

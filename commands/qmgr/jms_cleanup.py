@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final
 
-from commands.broker.objects import Objects
-from commands.broker.queue_names import (
+from commands.broker.objects import (
     ADMIN_QUEUE,
     DURABLE_PREFIX,
     NONDURABLE_PREFIX,
     REPORT_QUEUE,
     SHARED_QUEUES,
+    Objects,
     is_for_durable,
     is_for_nondurable,
 )

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.trace import Trace
 from commands.headers.response import Completion
 from commands.model import Publish
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError

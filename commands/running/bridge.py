@@ -24,9 +24,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
-from commands.config.config_file import exposed_secrets
 from commands.config.home import Home, PostgresqlHome
-from commands.config.settings import Config, ConfigError
+from commands.config.settings import Config, ConfigError, exposed_secrets
 from commands.disk import files
 from commands.disk.errors import ServerAwayError, SupersededError
 from commands.disk.lock import require_locks

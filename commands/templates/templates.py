@@ -26,8 +26,8 @@ from typing import Any, Final, NamedTuple
 from commands.broker.authority import Action
 from commands.broker.context import Semantics
 from commands.broker.core import BrokerCore
+from commands.broker.descriptor import CARRIED_IDS
 from commands.broker.forward import delivered_topic
-from commands.broker.identifiers import CARRIED_IDS
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.reading import as_kept

@@ -20,8 +20,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from commands.config.config_file import read_config
-from commands.config.settings import ConfigError
+from commands.config.settings import ConfigError, read_config
 from migrate.estate.acting import rehearsed, remember, why_not, why_too_old
 from migrate.estate.jobs import BrokerJob, BrokerResult, action, current, done, reached, rehearsal, with_extracted
 from migrate.estate.records import ANSWERS, BEGUN, DONE, LIVE_STATE, OBJECTS, SCRIPTS, BrokerState, Record

@@ -14,8 +14,7 @@ from typing import Final, Protocol
 
 from commands.broker.attribute_kinds import Shown
 from commands.mqsc.answers import Answer
-from commands.mqsc.model import Command, Keyword, Statement, Value
-from commands.mqsc.script import parse
+from commands.mqsc.script import Command, Keyword, Statement, Value, parse
 from commands.terminal.counted import counted
 from rfh2.errors import MigrationError
 

@@ -23,7 +23,7 @@ from urllib.parse import quote, urlsplit
 
 from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.config.settings import AdminConfig, ConfigError
-from commands.mqsc.model import Statement
+from commands.mqsc.script import Statement
 from migrate.live.administrator import AdministrationError, Outcome, Row, judged, message_number, whole
 from rfh2.errors import system_words
 

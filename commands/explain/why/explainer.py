@@ -15,9 +15,8 @@ from typing import Final, TypeGuard
 
 from commands.broker.authority import Action
 from commands.broker.core import BrokerCore
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace, TracedOperation
 from commands.broker.puts import Exited
-from commands.broker.trace import Trace, TracedOperation
 from commands.explain.why.answers import Answers, Doubts
 from commands.explain.why.near import Publishing, difference_words, moved_to, selects
 from commands.explain.why.refusals import Refusals

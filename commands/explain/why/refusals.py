@@ -9,9 +9,8 @@ from itertools import product
 from commands.broker.context import not_read, prefix_of_sub_point
 from commands.broker.core import BrokerCore
 from commands.broker.objects import CONTROL_QUEUE
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import PutKind
-from commands.broker.trace import Trace
 from commands.explain.why.answers import Answers, Doubts
 from commands.explain.why.attempts import (
     Attempt,

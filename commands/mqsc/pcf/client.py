@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from commands.broker.attribute_kinds import Attribute, Bits, Choice, Kind, Names, Number, Shown, WordList
-from commands.mqsc.model import Command, Keyword
 from commands.mqsc.pcf import attributes as a
 from commands.mqsc.pcf.commands import COMMANDS, QUEUE_KINDS, PcfCommand, command_number
 from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
+from commands.mqsc.script import Command, Keyword
 from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQRCCF_COMMAND_FAILED

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.broker.objects import Objects
-from commands.mqsc.model import Command, Condition, Keyword, Statement, Value
 from commands.mqsc.pcf import attributes as a
 from commands.mqsc.pcf.commands import COMMANDS, PcfCommand, about_command
 from commands.mqsc.pcf.forms import filter_text, integer_of, names_of, parameter_error, text_of, texts_of
-from commands.mqsc.script import parse, syntax_error
+from commands.mqsc.script import Command, Condition, Keyword, Statement, Value, parse, syntax_error
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError, DecodeError
 from rfh2.pcf import Pcf

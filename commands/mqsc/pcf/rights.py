@@ -25,7 +25,7 @@ from commands.broker.attribute_kinds import Shown
 from commands.broker.authority import RecordedAuthority, queue_on_the_way
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import is_generic
-from commands.mqsc.model import Command
+from commands.mqsc.script import Command
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 from rfh2.errors import CommandError
 from streams.topic_strings import SEPARATOR

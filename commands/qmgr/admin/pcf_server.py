@@ -19,7 +19,7 @@ from typing import Final
 
 from commands.broker.authority import GroupsOf
 from commands.broker.core import BrokerCore
-from commands.broker.identifiers import Ids, Origin
+from commands.broker.descriptor import Ids, Origin
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, Objects
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
@@ -28,10 +28,10 @@ from commands.headers.response import Completion
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
 from commands.mqsc.execute import carry_out
-from commands.mqsc.model import Command
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
+from commands.mqsc.script import Command
 from commands.qmgr.admin.runner import Keeper, UnitQueues, executed, listeners_of, neighbours_of
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog

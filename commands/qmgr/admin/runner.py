@@ -10,8 +10,8 @@ from typing import Final
 from commands.broker.authority import GroupsOf
 from commands.broker.connections import Listeners, NoListeners
 from commands.broker.counts import Counting, Counts
+from commands.broker.descriptor import Origin
 from commands.broker.forward import Forwarder
-from commands.broker.identifiers import Origin
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.puts import PutKind
 from commands.broker.selection import Selection
@@ -26,9 +26,8 @@ from commands.mqsc.answers import (
     refusal,
 )
 from commands.mqsc.execute import execute
-from commands.mqsc.model import Statement
 from commands.mqsc.pcf.rights import Rights
-from commands.mqsc.script import lines_of, statements
+from commands.mqsc.script import Statement, lines_of, statements
 from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Refresh, Relation
 from commands.qmgr.backlog import LONGEST_PAUSE_S, Backlog

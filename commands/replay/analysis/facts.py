@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from commands.broker.context import semantics_of
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import Copies, Outgoing, PutKind
-from commands.broker.times import EPOCH
-from commands.broker.trace import Trace
+from commands.broker.state import EPOCH
 from commands.headers.response import Completion
 from commands.model import (
     DeletePublication,

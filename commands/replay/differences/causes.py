@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from commands.broker.objects import ADMIN_STREAM, DEFAULT_STREAM
-from commands.broker.queue_names import is_dynamic_name
+from commands.broker.objects import ADMIN_STREAM, DEFAULT_STREAM, is_dynamic_name
 from commands.broker.register import is_metatopic
 from commands.model import (
     Command,

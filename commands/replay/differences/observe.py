@@ -14,10 +14,9 @@ from commands.broker.context import V6_BROKER, Semantics
 from commands.broker.forward import MadePuts
 from commands.broker.identity import name_in_stream, name_without_stream
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import Copies, Outgoing, PutKind
 from commands.broker.reading import Reading
-from commands.broker.trace import Trace
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
 from commands.mqsc.broker import Broker
 from commands.replay.differences.model import FINDING

@@ -20,7 +20,7 @@ from commands.explain.why.verdict import OF_RULE, PLACES
 from commands.model import Publish
 from commands.network.flows import Place
 from commands.network.network import Received, Step, absence, own_scope, would_come
-from commands.network.routing import at_neighbour
+from commands.network.queue_manager import at_neighbour
 from commands.replay.network.local import NetworkReplay, NetworkSetup
 from rfh2.captured import CapturedMessage
 from streams.operations import PassedOver, PublishToTopic, Rule

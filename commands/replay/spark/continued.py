@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from commands.broker.state import subscription_of, subscription_state
-from commands.broker.times import from_microseconds, to_microseconds
+from commands.broker.state import from_microseconds, subscription_of, subscription_state, to_microseconds
 from commands.mqsc.broker import Broker
 from commands.replay.spark.replay_setup import ReplaySetup
 from rfh2.message import decode, encode

@@ -35,8 +35,7 @@ from pyspark.sql import (
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.broker.outcome import Arrival
-from commands.broker.state import subscription_state
-from commands.broker.times import to_microseconds
+from commands.broker.state import subscription_state, to_microseconds
 from commands.replay.spark.control_tasks import (
     KEY_FIELDS,
     ControlTasks,

@@ -36,7 +36,7 @@ from pyspark.sql.types import BooleanType, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival
-from commands.broker.times import EPOCH
+from commands.broker.state import EPOCH
 from commands.explain.selection import EVERYTHING, MessageSelection, compile_where
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt

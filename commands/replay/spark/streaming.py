@@ -30,7 +30,7 @@ from pyspark.sql import (
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from commands.broker.outcome import Arrival
-from commands.broker.times import from_microseconds, to_microseconds
+from commands.broker.state import from_microseconds, to_microseconds
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, RetainedRow, Waiting, begun, continued, turn

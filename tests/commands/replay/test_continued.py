@@ -12,7 +12,7 @@ pytest.importorskip("numpy")
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commands.broker.outcome import Arrival
-from commands.broker.times import EPOCH
+from commands.broker.state import EPOCH
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, DueMessages, RetainedRow, Waiting, begun, continued, turn

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.broker.times import to_microseconds
+from commands.broker.state import to_microseconds
 from commands.replay.arrivals import Arrivals
 from commands.replay.spark.capture_scan import _out_of_time
 from commands.replay.spark.control import NOTES, ControlPlaneSetup, notes_of

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 from commands.broker.context import Semantics, has_stream
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival
-from commands.broker.times import EPOCH
+from commands.broker.state import EPOCH
 from commands.replay.spark.control import (
     BEFORE_ALL,
     DELETED,

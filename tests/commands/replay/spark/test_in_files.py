@@ -15,7 +15,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.times import EPOCH
+from commands.broker.state import EPOCH
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.replay.divided import is_plain
