@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from commands.console.query import NotThereError, Query
 from commands.console.source import State
 from commands.explain.equivalents.records import MessageView, record_view
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.explain.selection import compile_where
 from commands.explain.sentence import dead_letter_sentence, response_sentence, sentence
 from commands.replay.step.timeline import Timeline

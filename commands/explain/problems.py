@@ -13,11 +13,11 @@ or blank, for which a queue manager would refuse the command.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from commands.broker.authority import RecordedAuthority
 from commands.broker.context import Context, InputQueueKind
@@ -25,11 +25,12 @@ from commands.broker.descriptor import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_report, is_response
+from commands.explain.sentence import jms_form
 from commands.explain.surprises import surprises
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.publication import BY_MQPS
 from commands.headers.registry import parse
-from commands.model import Command, DeletePublication, Publish
+from commands.model import Command, DeletePublication, Publish, PubOpt
 from rfh2.captured import CapturedMessage
 from rfh2.constants import (
     MQAT_BROKER,
@@ -47,9 +48,11 @@ from rfh2.constants import (
     MQRCCF_UNKNOWN_STREAM,
     reason_name,
 )
-from rfh2.errors import CommandError, DecodeError
-from rfh2.explain.form import Problem, problem
-from rfh2.explain.reading import PartialMessage
+from rfh2.errors import CommandError, DecodeError, QPubSubError
+from rfh2.explain.describe import described
+from rfh2.explain.form import Json, Problem, problem
+from rfh2.explain.problems import wire_problems
+from rfh2.explain.reading import PartialMessage, read_message, salvage
 from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
@@ -349,3 +352,93 @@ def _nearest(word: str, known: Iterable[str]) -> str | None:
     by_lower = {each.lower(): each for each in known}
     near = get_close_matches(word.lower(), by_lower, n=1, cutoff=_NEAR)
     return by_lower[near[0]] if near and by_lower[near[0]] != word else None
+
+
+# A captured message, decoded as far as possible, with its command and the problems of both.
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One message, all that is known of it."""
+
+    partial: PartialMessage
+    command: Command | None
+    problems: list[Problem]
+
+    def form(self, source: str, index: int) -> Json:
+        """The JSON form. source, index: the file and the record in it."""
+        form = described(self.partial, source, index, command_json(self.command), self.problems)
+        if self.partial.fault is not None:
+            form["salvaged"]["command"] = command_json(readable_command(self.partial))
+        entry = None if self.command is not None else jms_form(self.partial)
+        return form if entry is None else {**form, "jms_subscription": entry}
+
+
+def explained(captured: CapturedMessage) -> Explained:
+    """All that is known of one captured message; bad bytes are problems, never an error."""
+    partial = read_message(captured)
+    parsed = _parsed(partial)
+    problems = [*wire_problems(partial), *command_problems(partial, parsed)]
+    return Explained(partial, parsed if parsed is not None else _marked(partial), problems)
+
+
+def command_of(partial: PartialMessage) -> Command | None:
+    """The command that a message carries; None where there is none that can be parsed.
+
+    A response may carry the command that it answers, but is none. A publication from a queue manager may say that it
+    was retained, which no program may: it is shown all the same.
+    """
+    parsed = _parsed(partial)
+    return parsed if parsed is not None else _marked(partial)
+
+
+def readable_command(partial: PartialMessage) -> Command | None:
+    """The command in what can be read of a message that has a fault, for a person: a queue manager refuses it.
+
+    Of a command with tags and options that are refused, the rest.
+    """
+    message = partial.message if partial.fault is None else salvage(partial).message
+    if message is None or (message.rfh2 is None and message.rfh1 is None) or is_response(message):
+        return None
+    text = command_text(message)
+    return None if text is None else accepted_part(text)
+
+
+def _is_none(partial: PartialMessage) -> bool:
+    return is_response(partial.message) or (partial.fault is not None and not partial.headers)
+
+
+def _parsed(partial: PartialMessage) -> Command | None:
+    """What the parser makes of the message, if it can."""
+    if _is_none(partial):
+        return None
+    try:
+        return parse(partial.message)
+    except QPubSubError:
+        return None
+
+
+def _marked(partial: PartialMessage) -> Command | None:
+    """The publication in a message that says that it was retained."""
+    text = None if _is_none(partial) else command_text(partial.message)
+    if text is None:
+        return None
+    marks = [pair for pair in text.pairs if (pair.tag, pair.text) == ("PubOpt", PubOpt.IS_RETAINED_PUB)]
+    if not marks:
+        return None
+    try:
+        command = parse(text.without(marks))
+    except QPubSubError:
+        return None
+    assert isinstance(command, Publish)
+    return command.model_copy(update={"options": (PubOpt.IS_RETAINED_PUB, *command.options)})
+
+
+def command_json(command: Command | None) -> dict[str, Any] | None:
+    """A command as JSON: its word, and what the program asked for."""
+    if command is None:
+        return None
+    fields = command.model_dump(mode="json")
+    if fields.get("put", "") is None:
+        del fields["put"]  # only a program's MQPUT has it
+    return {"word": command.word, **fields}

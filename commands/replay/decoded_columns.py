@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.headers.registry import parse
 from commands.model import Command
 from commands.replay.columns import DECODED, WITH_DECODED, arrow_schema

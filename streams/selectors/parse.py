@@ -39,7 +39,7 @@ from streams.selectors.expressions import (
     ValueKind,
     kind_of,
 )
-from streams.selectors.properties import MQMD_PREFIX, MQRFH2_PREFIX, canonical_name, kind_of_name
+from streams.selectors.properties import FILTERS, MQMD_PREFIX, MQRFH2_PREFIX, Language
 
 # From the grammar's rules to a typed tree: what the parser calls each time it has completed a rule.
 #
@@ -56,29 +56,12 @@ def position(token: Token) -> int:
 
 
 @v_args(inline=True)
-class Builder(Transformer[Token, Condition]):
-    """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal.
+class _Builder(Transformer[Token, Condition]):
+    """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal."""
 
-    A subclass is a language with the same grammar over other names: it says what a name means (``canonical``,
-    ``kind``), what a literal beside it means (``beside``), and which kinds of literals IN takes (``listed``).
-    """
-
-    listed: frozenset[ValueKind] = frozenset({ValueKind.STRING})
-
-    @staticmethod
-    def canonical(text: str, at: int) -> str:
-        """The name under which *text*, at character *at*, is looked up. Raises Refusal."""
-        return canonical_name(text, at)
-
-    @staticmethod
-    def kind(name: str) -> ValueKind | None:
-        """The kind of value that a canonical name always has, if it has one."""
-        return kind_of_name(name)
-
-    @staticmethod
-    def beside(literal: Literal, name: str) -> Literal:
-        """*literal*, as it is meant where it is compared with *name*. Raises Refusal."""
-        return literal
+    def __init__(self, language: Language) -> None:
+        super().__init__()
+        self._language = language
 
     def start(self, node: Node) -> Condition:
         return _condition(node)
@@ -116,7 +99,7 @@ class Builder(Transformer[Token, Condition]):
     def is_in(self, node: Node, *elements: Literal) -> Condition:
         operand = _operand(node)
         for element in elements:
-            if (given := kind_of(element.value)) not in self.listed:
+            if (given := kind_of(element.value)) not in self._language.listed:
                 raise Refusal(element.at, f"IN takes a list of strings, not a {given}; write = for each, joined by OR")
         elements = tuple(self._meant(element, operand) for element in elements)
         elements = tuple(_as_clients_write(element, operand) for element in elements)
@@ -160,8 +143,8 @@ class Builder(Transformer[Token, Condition]):
         return Arithmetic(position(sign), Literal(position(sign), 0), ((Operator(sign), operand),))
 
     def name(self, token: Token) -> Operand:
-        name = self.canonical(str(token), position(token))
-        return Name(position(token), name, self.kind(name))
+        name = self._language.canonical(str(token), position(token))
+        return Name(position(token), name, self._language.kind(name))
 
     def string(self, token: Token) -> Operand:
         return Literal(position(token), _unquoted(token))
@@ -194,14 +177,8 @@ class Builder(Transformer[Token, Condition]):
 
     def _meant(self, operand: OperandT, beside: Operand) -> OperandT:
         if isinstance(operand, Literal) and isinstance(beside, Name):
-            return self.beside(operand, beside.name)
+            return self._language.beside(operand, beside.name)
         return operand
-
-
-class EarlierBuilder(Builder):
-    """Filters as they were once taken, with any literals in a list: subscriptions that are there may have such."""
-
-    listed = frozenset(ValueKind)
 
 
 def _start(node: Node) -> int:
@@ -320,11 +297,8 @@ _HINTS: Final = (
 )
 
 
-def parse(text: str, language: type[Builder] = Builder) -> tuple[Condition, frozenset[str]]:
-    """The tree of a selection string that is not blank, and the canonical names in it. Raises Refusal.
-
-    language: what its names mean.
-    """
+def parse(text: str, language: Language = FILTERS) -> tuple[Condition, frozenset[str]]:
+    """The tree of a selection string that is not blank, and the canonical names in it. Raises Refusal."""
     if len(text) > MQ_SELECTOR_LENGTH:
         raise Refusal(MQ_SELECTOR_LENGTH + 1, f"it is longer than {MQ_SELECTOR_LENGTH} characters")
     names = set()
@@ -343,10 +317,10 @@ def parse(text: str, language: type[Builder] = Builder) -> tuple[Condition, froz
 
 
 @cache
-def _parser(language: type[Builder]) -> Lark:
+def _parser(language: Language) -> Lark:
     grammar = (files("streams.selectors") / "grammar.lark").read_text(encoding="utf-8")
     # Basic lexer: a keyword is a keyword everywhere, also where a name is expected
-    return Lark(grammar, parser="lalr", lexer="basic", transformer=language())
+    return Lark(grammar, parser="lalr", lexer="basic", transformer=_Builder(language))
 
 
 class _Nesting:

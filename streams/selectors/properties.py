@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rfh2 import folders
 from rfh2.errors import DecodeError
 from rfh2.message import Message
 from rfh2.mqmd import name_of
-from streams.selectors.expressions import Lookup, Refusal, Value, ValueKind
+from streams.selectors.expressions import Literal, Lookup, Refusal, Value, ValueKind
 
 # Which property a name in a selection string means, and which names are refused (guide 2.4.3).
 #
@@ -216,6 +216,24 @@ def kind_of_name(name: str) -> ValueKind | None:
         return MQRFH2_FIELDS[name.removeprefix(MQRFH2_PREFIX)]
     return DERIVED.get(name) or FOLDER_KINDS.get(name)
 
+
+class Language(NamedTuple):
+    """What the names and literals of a condition mean; the grammar is always that of selection strings.
+
+    canonical: the name under which a text, at that character, is looked up. kind: of a canonical name's values, if they
+    are always of one. beside: a literal as it is meant where it is compared with a name. listed: kinds of literals that
+    IN takes. Two of them raise Refusal.
+    """
+
+    canonical: Callable[[str, int], str] = canonical_name
+    kind: Callable[[str], ValueKind | None] = kind_of_name
+    beside: Callable[[Literal, str], Literal] = lambda literal, _: literal
+    listed: frozenset[ValueKind] = frozenset({ValueKind.STRING})
+
+
+FILTERS: Final = Language()
+EARLIER_FILTERS: Final = Language(listed=frozenset(ValueKind))
+"""Filters as they were once taken: subscriptions that are there may have any literals in a list."""
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MQMD_FIELD: Final[dict[str, Callable[[Any], Any]]] = {

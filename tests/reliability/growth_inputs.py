@@ -14,7 +14,7 @@ from commands.broker.objects import QueueManager
 from commands.cli.translate import render
 from commands.explain.equivalents.records import MessageView, view
 from commands.explain.equivalents.traced_operations import TraceBroker
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.headers.registry import parse
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

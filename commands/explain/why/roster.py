@@ -17,8 +17,7 @@ from typing import Final
 
 from commands.broker.outcome import Arrival
 from commands.explain.why.near import NearMisses, folded
-from commands.explain.why.rules import expired_sentence
-from commands.explain.why.verdict import Asked, Reason
+from commands.explain.why.verdict import Asked, Reason, expired_sentence
 from rfh2.errors import CommandError
 from streams.index import SubscriptionIndex
 from streams.operations import (

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from commands.broker.context import semantics_of
 from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import Copies, Outgoing, PutKind
+from commands.broker.reading import natural_queue
 from commands.broker.state import EPOCH
 from commands.headers.response import Completion
 from commands.model import (
@@ -31,16 +34,21 @@ from commands.replay.analysis.tables import (
     SECONDS,
     STREAMS,
     SUBSCRIPTIONS,
+    TABLES,
     TOPICS,
+    VIEWS,
     Fact,
     Row,
     Table,
     TableCounts,
     TableView,
 )
-from commands.replay.arrivals import Arrivals
+from commands.replay.arrivals import Arrivals, in_order
 from commands.replay.differences.observe import descriptor_of
+from commands.replay.frames import messages_of, needing_pyarrow
 from rfh2.captured import CapturedMessage
+from rfh2.captures.reading import read_captures
+from rfh2.errors import CaptureError
 from rfh2.mqmd import name_of
 from streams.operations import Delivery, PublishToTopic, SubscriptionAdded
 from streams.patterns import written_topic
@@ -247,3 +255,41 @@ class LocalAnalysis:
         """How many rows a table or a view has, and the first *most* of them (None: all)."""
         rows = self.rows(of)
         return len(rows), rows[:most]
+
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def analysis_to_batches(
+    source: Path | str | BinaryIO,
+    table: str,
+    format: str = "auto",  # noqa: A002 - as in read_captures
+    *,
+    setup: str = "",
+    semantics: str = "v7",
+    on_problem: Callable[[CaptureError], None] | None = None,
+) -> pa.RecordBatchReader:
+    """A table of the analysis of a capture (docs/analysis.md).
+
+    table: its name, such as ``topics`` or ``never_matched``. The rest is as for ``puts_to_batches``; the whole capture
+    is read before there is a batch. Raises ValueError for another name.
+    """
+    with needing_pyarrow(source):
+        import pyarrow as pa  # noqa: PLC0415 - an extra
+
+        from commands.replay.analysis.files import arrow_table_schema  # noqa: PLC0415
+    known = {each.name: each for each in (*TABLES, *VIEWS)}
+    if table not in known:
+        raise ValueError(f"there is no table {table}: use {', '.join(known)}")
+    of = known[table]
+    schema = arrow_table_schema(of.table if isinstance(of, TableView) else of)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        analysis = LocalAnalysis(setup, semantics)
+        for message in in_order(messages_of(records, on_problem)):
+            analysis.take(message)
+        yield from pa.Table.from_pylist(analysis.rows(of), schema=schema).to_batches()
+
+    records = read_captures(source, format, default_queue=natural_queue)
+    return pa.RecordBatchReader.from_batches(schema, batches())

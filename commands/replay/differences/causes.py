@@ -25,7 +25,6 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
-from commands.replay.differences.model import FINDING
 from commands.replay.differences.observe import (
     ComparedMessage,
     ForSubscriber,
@@ -35,6 +34,7 @@ from commands.replay.differences.observe import (
     key_of,
     same,
 )
+from commands.replay.differences.report import FINDING
 from rfh2.constants import (
     MQPER_PERSISTENT,
     MQRC_SELECTOR_NOT_ALTERABLE,

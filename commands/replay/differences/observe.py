@@ -19,7 +19,7 @@ from commands.broker.puts import Copies, Outgoing, PutKind
 from commands.broker.reading import Reading
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
 from commands.mqsc.broker import Broker
-from commands.replay.differences.model import FINDING
+from commands.replay.differences.report import FINDING
 from rfh2.errors import DecodeError
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of

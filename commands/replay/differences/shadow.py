@@ -23,12 +23,11 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from commands.broker.outcome import Arrival
-from commands.explain.reading import command_of
+from commands.explain.problems import command_of
 from commands.model import Publish
 from commands.replay.differences.deliveries import LocalDifferences, Whose, marks_of, read_arrival
-from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.observe import ComparedMessage
-from commands.replay.differences.report import DifferenceReport, DifferenceTally
+from commands.replay.differences.report import FINDING, Change, DifferenceReport, DifferenceTally, PutDifference
 from rfh2.captured import CapturedMessage
 
 _Place: TypeAlias = tuple[str, str, bytes]

@@ -43,9 +43,8 @@ from commands.replay.differences.deliveries import (
     not_processed,
 )
 from commands.replay.differences.explain import Explainer
-from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import ComparedMessage, Key, Observed
-from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
+from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally, PutDifference
 from commands.replay.spark.control import FOREVER, control_messages
 from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.prepare import TICK, Prepared, once, prepared

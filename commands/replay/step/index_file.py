@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from commands.replay.step.state import VERSION as SNAPSHOT_VERSION, SnapshotError
-from commands.replay.step.stepper import StepFacts
-from commands.replay.step.timeline import Block, BlockHead
+from commands.replay.step.timeline import Block, BlockHead, StepFacts
 from rfh2.distribution import VERSION
 from rfh2.errors import StoreError, system_words
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from commands.broker.subscription_attributes import words_of
 from commands.replay.step.state import Change, Item, ItemKind, QueueTally, StepState
-from commands.replay.step.stepper import Step
+from commands.replay.step.timeline import Step
 from rfh2.captured import iso
 from rfh2.constants import REASON_NAMES
 from rfh2.mqi_constants import MQCI_NONE

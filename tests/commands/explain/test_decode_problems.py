@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.explain.problems import MOST_REFUSALS
-from commands.explain.reading import explained
+from commands.explain.problems import MOST_REFUSALS, explained
 from rfh2 import CapturedMessage, Dlh, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import CaptureRecord
 from rfh2.errors import CaptureError

@@ -18,7 +18,7 @@ from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.config.settings import QueuesConfig
 from commands.config.urls import parse_address
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.headers.publication import COMMAND_IDS
 from commands.links.ibmmq.manager import MqMessages
 from commands.mqsc.broker import Broker
