@@ -31,7 +31,7 @@ from commands.broker.objects import (
     QueueManager,
     kind_of,
 )
-from commands.broker.state import tenths_until
+from commands.broker.times import tenths_until
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.export import authority_lines, changed
 from commands.mqsc.families import FAMILIES

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from commands.broker.objects import ADMIN_STREAM
-from commands.broker.state import tenths_until
+from commands.broker.times import tenths_until
 from commands.headers.registry import parse
 from commands.model import Publish
 from migrate.draft import Draft

@@ -35,8 +35,8 @@ from commands.broker import subscription_attributes
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.selection import Selection
-from commands.broker.state import tenths_until
 from commands.broker.subscription_attributes import OPTIONS, words_of
+from commands.broker.times import tenths_until
 from commands.headers.pcf import FORMAT
 from commands.headers.publication import BY_TAG, COMMAND_IDS
 from commands.model import RegisterSubscriber, RegOpt
@@ -55,8 +55,7 @@ from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from rfh2.options import REGISTRATION
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.pcf import Cfin, Cfst, Pcf
 from rfh2.rfh1 import MQPS_COMMAND, Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.operations import RetainedStored, SubscriptionAdded, SubscriptionAltered, Unsubscribe

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from commands.broker.objects import ADMIN_STREAM, has_unique_part, is_dynamic_name, is_object_name
-from commands.broker.state import tenths_until
+from commands.broker.times import tenths_until
 from commands.model import RegOpt
 from migrate.assemble import subscription_name
 from migrate.draft import Draft, same_registration

@@ -47,8 +47,7 @@ from rfh2.mqi_constants import (
     MQRC_TARGET_INTEGER_ENC_ERROR,
 )
 from rfh2.mqmd import Mde, Mqmd, Xqh, name_of
-from rfh2.pcf import Pcf, decode_pcf
-from rfh2.pcf_parameters import Cfgr, Cfsf, Cfsl, Cfst, Parameter, UnknownParameter
+from rfh2.pcf import Cfgr, Cfsf, Cfsl, Cfst, Parameter, Pcf, UnknownParameter, decode_pcf
 from rfh2.rfh1 import Rfh1, string_codec
 from rfh2.rfh2 import Rfh2
 

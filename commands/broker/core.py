@@ -24,7 +24,7 @@ from commands.broker.outcome import Arrival, Outcome, Tracer, copies
 from commands.broker.puts import Copies, DeadLetters, Exited, Outgoing, PutKind, is_wanted
 from commands.broker.reading import Reading, as_kept, decoded
 from commands.broker.respond import is_due, response
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.broker.translate import translate, unrefused
 from commands.headers.registry import parse
 from commands.headers.response import Completion, Warned

@@ -251,7 +251,7 @@ def _network_on_spark(
     console: Console, options: ReplayOptions, target: Path, network: Path, *, as_json: bool
 ) -> ExitCode:
     with importing(SPARK_MISSING):
-        from commands.replay.spark.networks import NetworkOrder, run_network  # noqa: PLC0415 - Spark is an extra
+        from commands.replay.spark.engine import NetworkOrder, run_network  # noqa: PLC0415 - Spark is an extra
     setup = network_setup(network, options.setup)
     for problem in network_problems(setup.build()):
         console.warn(problem)

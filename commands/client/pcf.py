@@ -23,9 +23,8 @@ from rfh2.mqi_constants import (
     MQPMO_NO_SYNCPOINT,
 )
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import MQCFC_LAST
-from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 
 COMMAND_QUEUE: Final = "SYSTEM.ADMIN.COMMAND.QUEUE"
 MODEL_QUEUE: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"

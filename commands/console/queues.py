@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.state import from_microseconds, to_microseconds
+from commands.broker.times import from_microseconds, to_microseconds
 from commands.console.messages import LONGEST_BODY, in_one_sentence, shown_message
 from commands.console.query import ROWS, NotThereError, Query, pager
 from commands.console.source import State

@@ -18,8 +18,7 @@ from rfh2.errors import EncodeError
 from rfh2.folders import Folder, write
 from rfh2.message import Header, Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
+from rfh2.pcf import Cfin, Cfst, Parameter, Pcf
 from rfh2.rfh1 import MQPS_DELETE_PUBLICATION, MQPS_PUBLISH, Rfh1
 from rfh2.rfh2 import Rfh2
 

@@ -16,9 +16,8 @@ from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
-from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf import FORMATS, Cfin, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import MQCFT_COMMAND, MQCFT_RESPONSE
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import MQPS_COMMAND, Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.subscriptions import PublicationFormat

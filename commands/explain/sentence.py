@@ -25,9 +25,8 @@ from rfh2.explain.reading import PartialMessage
 from rfh2.jms_entry import JmsEntry, decode_entry, is_entry
 from rfh2.message import Message
 from rfh2.mqmd import name_of
-from rfh2.pcf import decode_pcf
+from rfh2.pcf import Cfst, decode_pcf
 from rfh2.pcf_names import MQCACF_STRING_DATA
-from rfh2.pcf_parameters import Cfst
 from rfh2.rfh1 import Rfh1
 from streams.subscriptions import PublicationFormat
 

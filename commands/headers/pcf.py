@@ -42,7 +42,7 @@ from rfh2.errors import CommandError, DecodeError, EncodeError
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from rfh2.options import OptionSet
-from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf import FORMATS, Cfbs, Cfin, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import (
     MQBACF_MESSAGE_DATA,
     MQCACF_STRING_DATA,
@@ -58,7 +58,6 @@ from rfh2.pcf_names import (
     MQRCCF_PARM_COUNT_TOO_SMALL,
     MQRCCF_STRUCTURE_TYPE_ERROR,
 )
-from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from streams.subscriptions import PublicationFormat
 
 FORMAT: Final = "MQPCF"

@@ -32,8 +32,7 @@ from rfh2.mqi_constants import (
     MQRC_FUNCTION_NOT_SUPPORTED,
     MQRC_NO_MSG_AVAILABLE,
 )
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.pcf import Cfin, Cfst, Pcf
 
 _IN_SYNCPOINT, _DEFERRED = 0x2, 0x4
 _COMMITS = 0x2

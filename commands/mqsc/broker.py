@@ -15,7 +15,7 @@ from commands.broker.objects import Objects, QueueManager, is_object_name
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Put
 from commands.broker.selection import Selection
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.mqsc.execute import run_setup
 from rfh2.captured import CapturedMessage
 from streams.operations import Published, RetainedPublication

@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import Any, Final
 
 from commands.broker.attribute_kinds import Choice, Number
-from commands.broker.state import tenths_until
 from commands.broker.subscription_attributes import BY_KEYWORD, SubscriptionAttribute, in_scripts, values_of
+from commands.broker.times import tenths_until
 from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from rfh2.constants import MQ_SUB_NAME_LENGTH
 from rfh2.mqi_constants import MQCI_NONE

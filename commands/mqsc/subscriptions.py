@@ -20,8 +20,8 @@ from commands.broker.authority import RecordedAuthority
 from commands.broker.context import input_queue
 from commands.broker.counts import SubscriptionCounts
 from commands.broker.objects import LocalQueue, is_object_name, new_queue
-from commands.broker.state import tenths_until
 from commands.broker.subscription_attributes import BY_KEYWORD, OPTIONS, SUB_ID, sub_type, values_of
+from commands.broker.times import tenths_until
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionStored, displayed, done, matches_name, select

@@ -28,7 +28,7 @@ from commands.broker.core import BrokerCore
 from commands.broker.objects import INTER_QMGR_PUBS
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.network.cluster_topics import ClusterTopics, Hosts
 from commands.network.flows import DeletionFlow, Flow, KeptBack, Place, ProxyFlow, PublicationFlow
 from commands.network.queue_manager import NetworkQueueManager, Routing

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.outcome import Arrival
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 

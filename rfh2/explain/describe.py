@@ -13,9 +13,8 @@ from rfh2.explain.reading import Located, PartialMessage, Salvage, Salvaged, sal
 from rfh2.folders import Folder
 from rfh2.message import body_text
 from rfh2.mqmd import Mqmd, Xqh
-from rfh2.pcf import FORMATS, Eph, Pcf, decode_pcf
+from rfh2.pcf import FORMATS, Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Eph, Parameter, Pcf, decode_pcf
 from rfh2.pcf_admin_names import COMMANDS, PARAMETERS
-from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 

@@ -15,9 +15,8 @@ from typing import Any, Final
 from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.describe import describe_parameter, describe_pcf
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import MQCFC_LAST, MQCFT_COMMAND
-from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 
 _INT32: Final = range(-(1 << 31), 1 << 31)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,20}")

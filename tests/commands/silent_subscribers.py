@@ -17,7 +17,7 @@ from typing import Any, Final
 from commands.broker.objects import DEAD_LETTER_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival
 from commands.broker.puts import DeadLetters
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
 from commands.explain.why.verdict import Summary, lines_of

@@ -13,8 +13,7 @@ from rfh2.constants import MQAT_BROKER, MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQ
 from rfh2.folders import Folder
 from rfh2.message import Header, Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Parameter
+from rfh2.pcf import Parameter, Pcf
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 

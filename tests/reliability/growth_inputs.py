@@ -25,9 +25,8 @@ from rfh2.explain.form import json_line
 from rfh2.explain.rebuild import rebuild
 from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.folders import write
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfgr, Cfin, Cfst, Pcf
 from rfh2.pcf_names import MQCMD_PUBLISH
-from rfh2.pcf_parameters import Cfgr, Cfin, Cfst
 from rfh2.rfh2 import split_roots
 from tests.rfh2 import channel_wire as wire
 

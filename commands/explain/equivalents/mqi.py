@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from commands.broker.state import tenths_until
 from commands.broker.subscription_attributes import (
     BY_KEYWORD,
     MQSO_NAMES,
     OPTIONS as REGISTRATION_OPTIONS,
     SubscriptionAttribute,
 )
+from commands.broker.times import tenths_until
 from commands.explain.equivalents.pcf import to_pcf
 from commands.headers.publication import data_text
 from commands.headers.registry import content_of, parse

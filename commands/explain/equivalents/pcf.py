@@ -10,9 +10,8 @@ from commands.broker.subscription_attributes import SubscriptionAttribute, in_sc
 from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, said, sub_name, topics_cleared, wildcards_note
 from commands.mqsc.script import comment
 from rfh2 import pcf_admin_names as c
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfbs, Cfin, Cfst, Parameter, Pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, TYPE_NAMES
-from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from streams.operations import (
     AlterSubscription,
     ClearRetained,

@@ -14,7 +14,7 @@ from typing import Any
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome, Trace
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.explain.problems import command_of
 from commands.model import Command, RegisterSubscriber, RegOpt
 from commands.mqsc.broker import Broker

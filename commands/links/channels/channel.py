@@ -26,7 +26,7 @@ from typing import Final
 from commands.broker.authority import OWN_PREFIX, GroupsOf, no_groups
 from commands.broker.objects import LocalQueue
 from commands.broker.puts import DeadLetters, is_wanted
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.disk.errors import SupersededError
 from commands.network.topology import NeighbourStatus, Refresh
 from commands.qmgr.mqi.authority import TopicDefinitions

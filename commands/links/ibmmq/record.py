@@ -26,13 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
-from commands.broker.state import (
-    PublicationRow,
-    publication_of,
-    publication_row,
-    subscription_of,
-    subscription_state,
-)
+from commands.broker.state import PublicationRow, publication_of, publication_row, subscription_of, subscription_state
 from commands.disk.errors import readable
 from commands.qmgr.store.database import FAILURES, Connection, Database
 from rfh2.errors import DecodeError, StoreError

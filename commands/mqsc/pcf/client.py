@@ -21,9 +21,8 @@ from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter, Pcf
 from rfh2.pcf_names import MQIACF_PARAMETER_ID, MQRCCF_CFIN_PARM_ID_ERROR
-from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
 _FLAGS: Final = {"REPLACE": c.MQIACF_REPLACE, "PURGE": c.MQIACF_PURGE}
 # They choose nothing where there is only one; IBM MQ's defaults are these.

@@ -14,8 +14,8 @@ from commands.mqsc.pcf import attributes as a
 from commands.mqsc.script import Command
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError
+from rfh2.pcf import Cfin, Parameter
 from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, MQRCCF_CFH_COMMAND_ERROR
-from rfh2.pcf_parameters import Cfin, Parameter
 
 
 @dataclass(frozen=True, slots=True)

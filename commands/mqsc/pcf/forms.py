@@ -24,9 +24,9 @@ from commands.broker.attribute_kinds import (
 )
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import CommandError, DecodeError
+from rfh2.pcf import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_ERROR
 from rfh2.pcf_names import MQRCCF_STRUCTURE_TYPE_ERROR
-from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
 NAME_LENGTH: Final = 48
 

@@ -18,7 +18,7 @@ from commands.mqsc.pcf.forms import filter_text, integer_of, names_of, parameter
 from commands.mqsc.script import Command, Condition, Keyword, Statement, Value, parse, syntax_error
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError, DecodeError
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfbf, Cfbs, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter, Pcf
 from rfh2.pcf_names import (
     MQCFC_LAST,
     MQCFT_COMMAND,
@@ -31,7 +31,6 @@ from rfh2.pcf_names import (
     MQRCCF_CFST_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
-from rfh2.pcf_parameters import Cfbf, Cfbs, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter
 
 # (parameter that cannot stand here, parameter that is given twice), by structure.
 _REASONS: Final = {

@@ -23,7 +23,7 @@ from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfil, Cfin, Cfst, Parameter, Pcf
 from rfh2.pcf_names import (
     MQCFC_LAST,
     MQCFC_NOT_LAST,
@@ -32,7 +32,6 @@ from rfh2.pcf_names import (
     MQRCCF_CFIN_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
-from rfh2.pcf_parameters import Cfil, Cfin, Cfst, Parameter
 
 # The reason that IBM documents where MQSC has this message. AMQ8147 and AMQ8150 depend on the command.
 _REASONS: Final = {

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.disk.errors import UnknownQueueError
 from commands.headers.psc_commands import publish_command
 from commands.model import TopicPut

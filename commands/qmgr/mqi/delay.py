@@ -17,7 +17,7 @@ from typing import Final
 
 from commands.broker.objects import DELAY_QUEUE
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.state import from_microseconds, to_microseconds
+from commands.broker.times import from_microseconds, to_microseconds
 from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.sending import send
 from commands.qmgr.store.messages import EXPIRES_AT, MD, SEQ, USER, MessageRow, message_of

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from commands.broker.objects import LocalQueue
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.disk.errors import UnknownQueueError
 from commands.qmgr.mqi.groups import Member, Place, is_complete
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle

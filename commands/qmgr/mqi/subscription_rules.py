@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from commands.broker.authority import Action, queue_on_the_way
 from commands.broker.context import input_queue
 from commands.broker.core import BrokerCore
-from commands.broker.state import tenths_until
 from commands.broker.subscription_attributes import options_of_mqso, subscription_options
+from commands.broker.times import tenths_until
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     SubscriptionDescriptor,

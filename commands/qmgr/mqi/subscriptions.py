@@ -14,7 +14,7 @@ from typing import Final
 
 from commands.broker.descriptor import message_id
 from commands.broker.objects import TEMPORARY, new_queue
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.disk.errors import UnknownQueueError
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.handles import (

@@ -25,7 +25,7 @@ from commands.broker.authority import ADMINISTRATOR
 from commands.broker.objects import INTER_QMGR_PUBS
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.state import from_microseconds, to_microseconds
+from commands.broker.times import from_microseconds, to_microseconds
 from commands.headers.registry import parse
 from commands.network.flows import FINGERPRINT, FINGERPRINT_FOLDER, DeletionFlow, PublicationFlow
 from commands.network.topology import Link, Relation

@@ -26,7 +26,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.state import from_microseconds, subscription_of, to_microseconds
+from commands.broker.state import subscription_of
+from commands.broker.times import from_microseconds, to_microseconds
 from commands.disk.errors import StoreDamagedError
 from commands.qmgr.store.database import Connection, Database, translate_errors
 from commands.qmgr.store.messages import MESSAGE_ON_QUEUE, MessageRow, StoredMessage, check, message_of

@@ -14,7 +14,7 @@ from typing import Final
 from commands.broker.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor, reports_expiration
 from commands.broker.objects import DEFAULT_STREAM, TEMPORARY, UNLIMITED_DEPTH, LocalQueue
 from commands.broker.puts import Outgoing
-from commands.broker.state import LAST_US, to_microseconds
+from commands.broker.times import LAST_US, to_microseconds
 from commands.headers.psc_commands import publish_command
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions

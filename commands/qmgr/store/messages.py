@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, leave
-from commands.broker.state import from_microseconds
+from commands.broker.times import from_microseconds
 from commands.disk.errors import UNREADABLE, StoreDamagedError
 from commands.qmgr.store.database import FAILURES, MANY, Connection, Database
 from rfh2.captured import CapturedMessage

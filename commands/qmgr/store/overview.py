@@ -9,7 +9,7 @@ from typing import Final
 
 from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects
-from commands.broker.state import from_microseconds
+from commands.broker.times import from_microseconds
 from commands.disk.errors import StoreDamagedError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.counters import queue_counts

@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.config.home import Home
 from commands.disk.errors import (
     StoreDamagedError,

@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
-from commands.broker.state import from_microseconds, subscription_of
+from commands.broker.state import subscription_of
+from commands.broker.times import from_microseconds
 from commands.disk.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
 from commands.network.cluster_topics import give_copies
 from commands.qmgr.store.database import FAILURES, Connection, Database

@@ -27,7 +27,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.messages import (

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.descriptor import TENTH_US
-from commands.broker.state import LAST_US, to_microseconds
+from commands.broker.times import LAST_US, to_microseconds
 from commands.qmgr.store.database import FAILURES, Connection, Database
 from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.messages import FIRST_MESSAGES, StoredMessage, message_of

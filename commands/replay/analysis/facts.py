@@ -13,7 +13,7 @@ from commands.broker.context import semantics_of
 from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import Copies, Outgoing, PutKind
 from commands.broker.reading import natural_queue
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.headers.response import Completion
 from commands.model import (
     DeletePublication,

@@ -14,7 +14,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.explain.why import Reason
 from commands.explain.why.near import first_near_misses
 from commands.model import RegOpt

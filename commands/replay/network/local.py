@@ -30,7 +30,7 @@ from commands.broker.context import Semantics
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, Put
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.mqsc.broker import Broker
 from commands.mqsc.execute import run_network_definitions
 from commands.network.cluster_topics import ClusterTopics

@@ -12,7 +12,7 @@ from typing import Final
 from commands.broker.context import Semantics, has_stream, semantics_of
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.broker.outcome import Arrival
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.pieces import files_of

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.replay import columns as columns_of
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError

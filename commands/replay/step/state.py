@@ -16,7 +16,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from commands.broker.puts import Put, PutKind
-from commands.broker.state import from_microseconds, subscription_of, subscription_state, to_microseconds
+from commands.broker.state import subscription_of, subscription_state
+from commands.broker.times import from_microseconds, to_microseconds
 from commands.mqsc.broker import BrokerState
 from commands.replay.local import LocalReplay
 from rfh2.errors import QPubSubError

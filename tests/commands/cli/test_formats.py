@@ -25,7 +25,7 @@ from rfh2.folders import Folder
 from rfh2.layouts import STEPPED_OVER, SteppedHeader
 from rfh2.message import Message, decode, describing, encode
 from rfh2.mqmd import Mde, Mqmd, Xqh
-from rfh2.pcf import Eph, Pcf, decode_pcf
+from rfh2.pcf import Cfbs, Cfin, Cfst, Eph, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import (
     MQBACF_MESSAGE_DATA,
     MQCA_Q_NAME,
@@ -37,7 +37,6 @@ from rfh2.pcf_names import (
     MQIACF_PUBLICATION_OPTIONS,
     MQIACF_SEQUENCE_NUMBER,
 )
-from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1, write as name_value_string
 from rfh2.rfh2 import Rfh2
 from streams.operations import Delivery, Subscribe

@@ -22,8 +22,7 @@ from rfh2.explain.problems import of_record
 from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.message import Header
 from rfh2.mqmd import Xqh
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.pcf import Cfin, Cfst, Pcf
 from rfh2.rfh1 import Rfh1
 from tests.rfh2.explained import damaged, fixture_messages, messages
 

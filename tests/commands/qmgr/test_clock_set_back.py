@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.broker.state import tenths_until
+from commands.broker.times import tenths_until
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2

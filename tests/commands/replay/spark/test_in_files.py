@@ -15,7 +15,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.state import EPOCH
+from commands.broker.times import EPOCH
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.replay.divided import is_plain
@@ -25,7 +25,7 @@ from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, 
 from commands.replay.spark.prepare import NEVER, Clock, Expiry, FirstPassRole, Prepared, Roles, prepared
 from commands.replay.spark.put_files import blocks_of, blocks_with
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.ticks import ticks_of
+from commands.replay.spark.twopass import ticks_of
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
