@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Final, Protocol
 
-from rfh2 import pcf, rfh1
+from rfh2 import constants as mq, pcf, rfh1
 from rfh2.ccsid import (
     ASCII_FIELDS,
     EBCDIC_FIELDS,
@@ -22,17 +22,6 @@ from rfh2.ccsid import (
     order_of,
     qmgr_ccsid,
     text_codec,
-)
-from rfh2.constants import (
-    MQCCSI_DEFAULT,
-    MQCCSI_INHERIT,
-    MQENC_NATIVE,
-    MQFMT_DEAD_LETTER_HEADER,
-    MQFMT_MD_EXTENSION,
-    MQFMT_RF_HEADER_1,
-    MQFMT_RF_HEADER_2,
-    MQFMT_STRING,
-    MQFMT_XMIT_Q_HEADER,
 )
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError
@@ -67,12 +56,12 @@ class Header(Protocol):
 Decoder = Callable[[bytes, int, int], Header]
 
 DECODERS: dict[str, Decoder] = {
-    MQFMT_RF_HEADER_1: rfh1.decode_rfh1,
-    MQFMT_RF_HEADER_2: decode_rfh2,
+    mq.MQFMT_RF_HEADER_1: rfh1.decode_rfh1,
+    mq.MQFMT_RF_HEADER_2: decode_rfh2,
     "MQRFH2": decode_rfh2,  # what the guide prints for MQFMT_RF_HEADER_2 (6.6.1), and programs may have taken from it
-    MQFMT_DEAD_LETTER_HEADER: decode_dlh,
-    MQFMT_XMIT_Q_HEADER: decode_xqh,
-    MQFMT_MD_EXTENSION: decode_mde,
+    mq.MQFMT_DEAD_LETTER_HEADER: decode_dlh,
+    mq.MQFMT_XMIT_Q_HEADER: decode_xqh,
+    mq.MQFMT_MD_EXTENSION: decode_mde,
     pcf.EPH_KIND.format: pcf.decode_eph,
 }
 
@@ -80,8 +69,8 @@ DECODERS |= {kind.format: partial(decode_stepped, kind) for kind in STEPPED_OVER
 
 _KINDS = (
     rfh1.KIND,
-    HeaderKind("MQRFH2", "RFH ", MQFMT_RF_HEADER_2, {2: FIXED_LENGTH}),
-    HeaderKind("MQDLH", "DLH ", MQFMT_DEAD_LETTER_HEADER, {1: MQDLH.size}),
+    HeaderKind("MQRFH2", "RFH ", mq.MQFMT_RF_HEADER_2, {2: FIXED_LENGTH}),
+    HeaderKind("MQDLH", "DLH ", mq.MQFMT_DEAD_LETTER_HEADER, {1: MQDLH.size}),
     XQH_KIND,
     MDE_KIND,
     pcf.EPH_KIND,
@@ -92,7 +81,7 @@ _BY_STRUC_ID: dict[bytes, tuple[HeaderKind, ...]] = {
 }
 _EBCDIC_CCSID = 500
 
-_OF_WHAT_PRECEDES = (MQCCSI_INHERIT, MQCCSI_DEFAULT)
+_OF_WHAT_PRECEDES = (mq.MQCCSI_INHERIT, mq.MQCCSI_DEFAULT)
 # Its Encoding and CodedCharSetId are reserved: what follows is written as the header itself is.
 _SAYS_NOTHING = "MQIIH"
 # IBM's documentation says the same of this one, but IBM's classes go by the values; 0, the initial value, says nothing.
@@ -182,7 +171,7 @@ def sniffed(data: bytes) -> tuple[str, int, int] | None:
         if found is not None:
             return kind.format, ENCODINGS[found[1]], _EBCDIC_CCSID if ebcdic else 0
     if struc_id == STRUC_ID:
-        return MQFMT_RF_HEADER_2, MQENC_NATIVE, _EBCDIC_CCSID if ebcdic else 0
+        return mq.MQFMT_RF_HEADER_2, mq.MQENC_NATIVE, _EBCDIC_CCSID if ebcdic else 0
     return None
 
 
@@ -235,7 +224,7 @@ class Message:
     def body_ccsid(self) -> int:
         """CodedCharSetId of the body; MQCCSI_INHERIT and 0 in a header stand for what precedes it."""
         for header in reversed(self.headers):
-            if (ccsid := ccsid_behind(header, MQCCSI_INHERIT)) != MQCCSI_INHERIT:
+            if (ccsid := ccsid_behind(header, mq.MQCCSI_INHERIT)) != mq.MQCCSI_INHERIT:
                 return ccsid
         return self.mqmd.coded_char_set_id
 
@@ -244,7 +233,7 @@ class Message:
         """The body as text, where its CCSID is known and holds it; nulls at its end are left out."""
         codec = text_codec(self.body_ccsid, self.body_encoding)
         if codec is None:
-            codec = "ascii" if self.body_ccsid in (MQCCSI_DEFAULT, MQCCSI_INHERIT) else None
+            codec = "ascii" if self.body_ccsid in (mq.MQCCSI_DEFAULT, mq.MQCCSI_INHERIT) else None
         try:
             return None if codec is None else self.body.decode(codec).rstrip("\0")
         except UnicodeDecodeError:
@@ -318,7 +307,7 @@ def body_text(message: Message) -> str | None:
     Nulls at its end are left out.
     """
     text = message.body_text
-    if text is None or (message.body_format != MQFMT_STRING and _CONTROL.search(text)):
+    if text is None or (message.body_format != mq.MQFMT_STRING and _CONTROL.search(text)):
         return None
     return text
 
@@ -384,7 +373,7 @@ def is_resolved(message: Message) -> bool:
     """Whether ``resolved`` gives the message as it is."""
     if message.mqmd.coded_char_set_id in MQCCSI_OF_THE_QMGR:
         return False
-    return MQCCSI_INHERIT not in [header.coded_char_set_id for header in message.headers]
+    return mq.MQCCSI_INHERIT not in [header.coded_char_set_id for header in message.headers]
 
 
 def resolved(message: Message) -> Message:
@@ -393,7 +382,7 @@ def resolved(message: Message) -> Message:
     ccsid = mqmd.coded_char_set_id
     headers: list[Header] = []
     for header in message.headers:
-        inherits = header.coded_char_set_id == MQCCSI_INHERIT
+        inherits = header.coded_char_set_id == mq.MQCCSI_INHERIT
         headers.append(describing(header, {"coded_char_set_id": ccsid}) if inherits else header)
         ccsid = ccsid_behind(header, ccsid)
     return Message(mqmd, tuple(headers), message.body)

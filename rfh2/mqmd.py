@@ -9,18 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from rfh2 import constants as mq
 from rfh2.ccsid import ASCII_FIELDS, BYTE_ORDERS, EBCDIC_FIELDS, ENCODINGS, ByteOrder, field_codec
-from rfh2.constants import (
-    MQEI_UNLIMITED,
-    MQENC_NATIVE,
-    MQFMT_MD_EXTENSION,
-    MQFMT_XMIT_Q_HEADER,
-    MQMT_DATAGRAM,
-    MQOL_UNDEFINED,
-    MQPER_PERSISTENCE_AS_Q_DEF,
-    MQPRI_PRIORITY_AS_Q_DEF,
-    MQRC_HEADER_ERROR,
-)
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import MQMD1, MQMD2, MQMDE, MQXQH, HeaderKind, characters, decode_prologue, prologue_fields
 
@@ -56,14 +46,14 @@ class Mqmd:
 
     version: int = 1
     report: int = 0
-    msg_type: int = MQMT_DATAGRAM
-    expiry: int = MQEI_UNLIMITED
+    msg_type: int = mq.MQMT_DATAGRAM
+    expiry: int = mq.MQEI_UNLIMITED
     feedback: int = 0
-    encoding: int = MQENC_NATIVE
+    encoding: int = mq.MQENC_NATIVE
     coded_char_set_id: int = 0
     format: str = ""
-    priority: int = MQPRI_PRIORITY_AS_Q_DEF
-    persistence: int = MQPER_PERSISTENCE_AS_Q_DEF
+    priority: int = mq.MQPRI_PRIORITY_AS_Q_DEF
+    persistence: int = mq.MQPER_PERSISTENCE_AS_Q_DEF
     msg_id: bytes = bytes(24)
     correl_id: bytes = bytes(24)
     backout_count: int = 0
@@ -81,7 +71,7 @@ class Mqmd:
     msg_seq_number: int = 1
     offset: int = 0
     msg_flags: int = 0
-    original_length: int = MQOL_UNDEFINED
+    original_length: int = mq.MQOL_UNDEFINED
     order: ByteOrder = "little"
     charset: str = ASCII_FIELDS
 
@@ -100,7 +90,7 @@ _REPLY_TO_Q, _REPLY_TO_QMGR = _SLICES["ReplyToQ"], _SLICES["ReplyToQMgr"]
 _USER, _IDENTITY, _ORIGIN = _SLICES["UserIdentifier"], _SLICES["ApplIdentityData"], _SLICES["ApplOriginData"]
 _FORMAT = _SLICES["Format"]
 _PUT_NAME, _PUT_DATE, _PUT_TIME = _SLICES["PutApplName"], _SLICES["PutDate"], _SLICES["PutTime"]
-_NO_EXTENSION = (bytes(24), 1, 0, 0, MQOL_UNDEFINED)
+_NO_EXTENSION = (bytes(24), 1, 0, 0, mq.MQOL_UNDEFINED)
 
 # StrucId and Version, as they begin a descriptor, to what they say.
 _FRONTS: dict[bytes, tuple[int, ByteOrder, str]] = {
@@ -280,10 +270,10 @@ def encode_mqmd(mqmd: Mqmd) -> bytes:
 
 
 def _refused(offset: int, why: str, code: str) -> DecodeError:
-    return DecodeError(offset, "MQMD", why, code, MQRC_HEADER_ERROR)
+    return DecodeError(offset, "MQMD", why, code, mq.MQRC_HEADER_ERROR)
 
 
-MDE_KIND: Final = HeaderKind("MQMDE", "MDE ", MQFMT_MD_EXTENSION, {2: MQMDE.size})
+MDE_KIND: Final = HeaderKind("MQMDE", "MDE ", mq.MQFMT_MD_EXTENSION, {2: MQMDE.size})
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +284,8 @@ class Mde:
     msg_seq_number: int = 1
     offset: int = 0
     msg_flags: int = 0
-    original_length: int = MQOL_UNDEFINED
-    encoding: int = MQENC_NATIVE
+    original_length: int = mq.MQOL_UNDEFINED
+    encoding: int = mq.MQENC_NATIVE
     coded_char_set_id: int = 0
     format: str = ""
     flags: int = 0
@@ -348,13 +338,13 @@ def extended(mqmd: Mqmd, body: bytes) -> tuple[Mqmd, bytes]:
         charset=mqmd.charset,
     )
     ccsid = 0 if mqmd.charset == ASCII_FIELDS else _EBCDIC
-    first = replace(first, format=MQFMT_MD_EXTENSION, encoding=ENCODINGS[mqmd.order], coded_char_set_id=ccsid)
+    first = replace(first, format=mq.MQFMT_MD_EXTENSION, encoding=ENCODINGS[mqmd.order], coded_char_set_id=ccsid)
     return first, extension.encode() + body
 
 
 def joined(mqmd: Mqmd, body: bytes) -> tuple[Mqmd, bytes]:
     """The inverse of ``extended``; as they are where *mqmd* is not of version 1, or no MQMDE is behind it."""
-    if mqmd.version != 1 or name_of(mqmd.format) != name_of(MQFMT_MD_EXTENSION):
+    if mqmd.version != 1 or name_of(mqmd.format) != name_of(mq.MQFMT_MD_EXTENSION):
         return mqmd, body
     try:
         extension = decode_mde(body, 0, mqmd.coded_char_set_id)
@@ -372,7 +362,7 @@ def joined(mqmd: Mqmd, body: bytes) -> tuple[Mqmd, bytes]:
 # The descriptor in front of it (Format MQXMIT) describes the header alone; the embedded one is the message's own and
 # takes over its role: what follows is described by it. Fields of version 2 follow in an MQMDE.
 
-XQH_KIND: Final = HeaderKind("MQXQH", "XQH ", MQFMT_XMIT_Q_HEADER, {1: MQXQH.size + MQMD1.size})
+XQH_KIND: Final = HeaderKind("MQXQH", "XQH ", mq.MQFMT_XMIT_Q_HEADER, {1: MQXQH.size + MQMD1.size})
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,4 +434,4 @@ def decode_xqh(data: bytes, offset: int, ccsid: int) -> Xqh:
 
 
 def _not_an_xqh(offset: int, why: str, code: str) -> DecodeError:
-    return DecodeError(offset, XQH_KIND.name, why, code, MQRC_HEADER_ERROR)
+    return DecodeError(offset, XQH_KIND.name, why, code, mq.MQRC_HEADER_ERROR)

@@ -16,17 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from rfh2 import layouts, pcf_names
+from rfh2 import constants as mq, layouts, pcf_names
 from rfh2.ccsid import ASCII_FIELDS, UTF8_CCSID, ByteOrder, text_codec
-from rfh2.constants import (
-    MQCCSI_DEFAULT,
-    MQCCSI_EMBEDDED,
-    MQCCSI_INHERIT,
-    MQENC_INTEGER_NORMAL,
-    MQENC_INTEGER_REVERSED,
-    MQENC_NATIVE,
-    MQRCCF_MSG_LENGTH_ERROR,
-)
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import LENGTH, MQCFGR, MQCFH, MQRFH, PARAMETER, HeaderKind, Layout, decode_prologue, prologue_fields
 from rfh2.pcf_names import MQCFC_LAST, MQCFT_COMMAND, MQRCCF_CFH_LENGTH_ERROR, MQRCCF_CFH_PARM_COUNT_ERROR
@@ -147,7 +138,7 @@ class Cfst:
 
     parameter: int
     data: bytes
-    coded_char_set_id: int = MQCCSI_DEFAULT
+    coded_char_set_id: int = mq.MQCCSI_DEFAULT
     charset: str = "ascii"
     tail: bytes = b""
     offset: int = field(default=0, compare=False)
@@ -182,7 +173,7 @@ class Cfsl:
     parameter: int
     strings: tuple[bytes, ...] = ()
     string_length: int = 0
-    coded_char_set_id: int = MQCCSI_DEFAULT
+    coded_char_set_id: int = mq.MQCCSI_DEFAULT
     charset: str = "ascii"
     tail: bytes = b""
     offset: int = field(default=0, compare=False)
@@ -269,7 +260,7 @@ class Cfsf:
     parameter: int
     operator: int
     data: bytes
-    coded_char_set_id: int = MQCCSI_DEFAULT
+    coded_char_set_id: int = mq.MQCCSI_DEFAULT
     charset: str = "ascii"
     tail: bytes = b""
     offset: int = field(default=0, compare=False)
@@ -427,7 +418,7 @@ PARAMETERS: Final[dict[int, tuple[Layout, ParameterDecoder]]] = {
 }
 
 
-def malformed(offset: int, header: str, why: str, code: str, reason: int = MQRCCF_MSG_LENGTH_ERROR) -> DecodeError:
+def malformed(offset: int, header: str, why: str, code: str, reason: int = mq.MQRCCF_MSG_LENGTH_ERROR) -> DecodeError:
     """The error for malformed PCF."""
     return DecodeError(offset, header, why, code, reason)
 
@@ -452,10 +443,10 @@ def _numbers(values: tuple[int, ...], letter: str, order: ByteOrder) -> bytes:
 
 
 def _charset(own: int, inherited: int, order: ByteOrder) -> str:
-    ccsid = inherited if own in (MQCCSI_DEFAULT, MQCCSI_EMBEDDED, MQCCSI_INHERIT) else own
-    if ccsid in (MQCCSI_DEFAULT, MQCCSI_INHERIT):
+    ccsid = inherited if own in (mq.MQCCSI_DEFAULT, mq.MQCCSI_EMBEDDED, mq.MQCCSI_INHERIT) else own
+    if ccsid in (mq.MQCCSI_DEFAULT, mq.MQCCSI_INHERIT):
         return "ascii"
-    return text_codec(ccsid, MQENC_INTEGER_NORMAL if order == "big" else MQENC_INTEGER_REVERSED) or ""
+    return text_codec(ccsid, mq.MQENC_INTEGER_NORMAL if order == "big" else mq.MQENC_INTEGER_REVERSED) or ""
 
 
 def _text(data: bytes, charset: str, offset: int) -> str:
@@ -614,7 +605,7 @@ class Eph:
     """
 
     data: bytes
-    encoding: int = MQENC_NATIVE
+    encoding: int = mq.MQENC_NATIVE
     coded_char_set_id: int = 0
     format: str = ""
     flags: int = 0

@@ -21,18 +21,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rfh2 import mqi_constants as m
+from rfh2 import constants as mq, mqi_constants as m
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, MQCCSI_OF_THE_QMGR, is_kept_body, order_of, qmgr_ccsid
-from rfh2.constants import (
-    LARGEST_MQLONG,
-    MQ_MSG_ID_LENGTH,
-    MQAT_BROKER,
-    MQEI_UNLIMITED,
-    MQPER_PERSISTENCE_AS_Q_DEF,
-    MQPER_PERSISTENT,
-    MQPRI_PRIORITY_AS_Q_DEF,
-)
 from rfh2.errors import MessageRefusedError
 from rfh2.layouts import MQMD1, MQMD2
 from rfh2.message import sniffed
@@ -103,7 +94,7 @@ class Origin:
     put_appl_name: str
     put_date: str
     put_time: str
-    put_appl_type: int = MQAT_BROKER
+    put_appl_type: int = mq.MQAT_BROKER
     appl_origin_data: str = ""
 
     @classmethod
@@ -131,7 +122,7 @@ def _reader(order: str) -> struct.Struct:
 
 
 _LITTLE, _BIG = struct.Struct("<i"), struct.Struct(">i")
-_NO_MSG_ID = bytes(MQ_MSG_ID_LENGTH)
+_NO_MSG_ID = bytes(mq.MQ_MSG_ID_LENGTH)
 _ASCII = (b"MD  ", ASCII_FIELDS, b" ")
 _EBCDIC = ("MD  ".encode(EBCDIC_FIELDS), EBCDIC_FIELDS, " ".encode(EBCDIC_FIELDS))
 _VERSIONS: Final = {
@@ -301,10 +292,10 @@ def _normalised(
 
     if ccsid in MQCCSI_OF_THE_QMGR:
         edits.append(("CodedCharSetId", long.pack(qmgr_ccsid(charset == ASCII_FIELDS))))
-    if priority == MQPRI_PRIORITY_AS_Q_DEF:
+    if priority == mq.MQPRI_PRIORITY_AS_Q_DEF:
         priority = def_priority
         edits.append(("Priority", long.pack(priority)))
-    if persistence == MQPER_PERSISTENCE_AS_Q_DEF:
+    if persistence == mq.MQPER_PERSISTENCE_AS_Q_DEF:
         persistence = int(def_persistent)
         edits.append(("Persistence", long.pack(persistence)))
     if backout_count:
@@ -332,8 +323,8 @@ def _normalised(
         for name, value in edits:
             kept[_SPANS[name]] = value
         md = bytes(kept)
-    lifetime_us = None if expiry == MQEI_UNLIMITED else expiry * TENTH_US
-    return Arrived(md, min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
+    lifetime_us = None if expiry == mq.MQEI_UNLIMITED else expiry * TENTH_US
+    return Arrived(md, min(priority, HIGHEST_PRIORITY), persistence == mq.MQPER_PERSISTENT, user, lifetime_us)
 
 
 def _completed(md: bytes, arrived: Arrived) -> _Completed:
@@ -355,7 +346,7 @@ def _has_time(md: bytes) -> bool:
 def _depends_on_queue(md: bytes) -> bool:
     long = _VERSIONS[md[4:8]][0]
     (priority,), (persistence,) = (long.unpack_from(md, _SPANS[name].start) for name in ("Priority", "Persistence"))
-    return bool(priority == MQPRI_PRIORITY_AS_Q_DEF or persistence == MQPER_PERSISTENCE_AS_Q_DEF)
+    return bool(priority == mq.MQPRI_PRIORITY_AS_Q_DEF or persistence == mq.MQPER_PERSISTENCE_AS_Q_DEF)
 
 
 def _made_id(qmgr: str, unique: int) -> bytes:
@@ -391,17 +382,17 @@ def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:
     seen = bytearray(md)
     if left_us is not None:
         (whole,) = long.unpack_from(md, _SPANS["Expiry"].start)
-        seen[_SPANS["Expiry"]] = long.pack(min(-(-left_us // TENTH_US), whole if whole > 0 else LARGEST_MQLONG))
+        seen[_SPANS["Expiry"]] = long.pack(min(-(-left_us // TENTH_US), whole if whole > 0 else mq.LARGEST_MQLONG))
     seen[_SPANS["BackoutCount"]] = long.pack(backout_count)
     return bytes(seen)
 
 
 def _check(expiry: int, priority: int, persistence: int, queue: str) -> None:
-    if expiry != MQEI_UNLIMITED and expiry <= 0:
+    if expiry != mq.MQEI_UNLIMITED and expiry <= 0:
         raise MessageRefusedError(m.MQRC_EXPIRY_ERROR, queue, f"Expiry {expiry} is neither -1 nor above 0")
-    if priority < MQPRI_PRIORITY_AS_Q_DEF:
+    if priority < mq.MQPRI_PRIORITY_AS_Q_DEF:
         raise MessageRefusedError(m.MQRC_PRIORITY_ERROR, queue, f"Priority {priority} is below 0")
-    if persistence not in (0, MQPER_PERSISTENT, MQPER_PERSISTENCE_AS_Q_DEF):
+    if persistence not in (0, mq.MQPER_PERSISTENT, mq.MQPER_PERSISTENCE_AS_Q_DEF):
         raise MessageRefusedError(m.MQRC_PERSISTENCE_ERROR, queue, f"Persistence {persistence} is not 0, 1 or 2")
 
 

@@ -10,17 +10,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from commands.broker.channel_objects import (
-    DEFAULT_AUTHENTICATION,
-    DEFAULT_CHANNELS,
-    DEFAULT_CONNAUTH,
-    DEFAULT_LISTENERS,
-    DEFAULT_RULES,
-    AuthenticationInfo,
-    ChannelAuthentication,
-    ServerChannel,
-    TcpListener,
-)
+from commands.broker import channel_objects
 from streams.topic_objects import DEFAULT_NAMELISTS, Namelist, TopicObject, TopicObjects
 
 # What names of queues say: whether it is one of IBM MQ classes for JMS, and whether a queue manager made it up.
@@ -130,7 +120,7 @@ class QueueManager:
     suspended: tuple[str, ...] = ()
     chlauth: bool = True
     has_rules: bool = False
-    connauth: str = DEFAULT_CONNAUTH
+    connauth: str = channel_objects.DEFAULT_CONNAUTH
     key_repository: str = ""
     certificate_label: str = ""
 
@@ -274,10 +264,10 @@ Definition = (
     | TopicObject
     | AuthorityRecord
     | ClusterChannel
-    | ServerChannel
-    | ChannelAuthentication
-    | AuthenticationInfo
-    | TcpListener
+    | channel_objects.ServerChannel
+    | channel_objects.ChannelAuthentication
+    | channel_objects.AuthenticationInfo
+    | channel_objects.TcpListener
 )
 
 _KINDS: dict[str, type[Any]] = {
@@ -289,10 +279,10 @@ _KINDS: dict[str, type[Any]] = {
     "topic": TopicObject,
     "authrec": AuthorityRecord,
     "channel": ClusterChannel,
-    "svrconn": ServerChannel,
-    "chlauth": ChannelAuthentication,
-    "authinfo": AuthenticationInfo,
-    "listener": TcpListener,
+    "svrconn": channel_objects.ServerChannel,
+    "chlauth": channel_objects.ChannelAuthentication,
+    "authinfo": channel_objects.AuthenticationInfo,
+    "listener": channel_objects.TcpListener,
 }
 
 # Where they are kept in ``Objects``.
@@ -364,10 +354,10 @@ class Objects:
         self.topics = TopicObjects()
         self.authorities: dict[str, AuthorityRecord] = {}
         self.channels: dict[str, ClusterChannel] = {}
-        self.own_channels: dict[str, ServerChannel] = {}
-        self.own_rules: dict[str, ChannelAuthentication] = {}
-        self.own_authentication: dict[str, AuthenticationInfo] = {}
-        self.own_listeners: dict[str, TcpListener] = {}
+        self.own_channels: dict[str, channel_objects.ServerChannel] = {}
+        self.own_rules: dict[str, channel_objects.ChannelAuthentication] = {}
+        self.own_authentication: dict[str, channel_objects.AuthenticationInfo] = {}
+        self.own_listeners: dict[str, channel_objects.TcpListener] = {}
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -418,24 +408,24 @@ class Objects:
     # What clients connect by: a default object is there until one of its name is defined.
 
     @property
-    def server_channels(self) -> Mapping[str, ServerChannel]:
+    def server_channels(self) -> Mapping[str, channel_objects.ServerChannel]:
         """The channels of clients, by name."""
-        return _with_defaults(DEFAULT_CHANNELS, self.own_channels)
+        return _with_defaults(channel_objects.DEFAULT_CHANNELS, self.own_channels)
 
     @property
-    def authentication(self) -> Mapping[str, AuthenticationInfo]:
+    def authentication(self) -> Mapping[str, channel_objects.AuthenticationInfo]:
         """The authentication information objects, by name."""
-        return _with_defaults(DEFAULT_AUTHENTICATION, self.own_authentication)
+        return _with_defaults(channel_objects.DEFAULT_AUTHENTICATION, self.own_authentication)
 
     @property
-    def listeners(self) -> Mapping[str, TcpListener]:
+    def listeners(self) -> Mapping[str, channel_objects.TcpListener]:
         """The listeners, by name."""
-        return _with_defaults(DEFAULT_LISTENERS, self.own_listeners)
+        return _with_defaults(channel_objects.DEFAULT_LISTENERS, self.own_listeners)
 
     @property
-    def channel_records(self) -> tuple[ChannelAuthentication, ...]:
+    def channel_records(self) -> tuple[channel_objects.ChannelAuthentication, ...]:
         """The channel authentication records: those of a new queue manager until there are others."""
-        return tuple(self.own_rules.values()) if self.qmgr.has_rules else DEFAULT_RULES
+        return tuple(self.own_rules.values()) if self.qmgr.has_rules else channel_objects.DEFAULT_RULES
 
 
 def _with_defaults(defaults: Iterable[Any], own: Mapping[str, Any]) -> dict[str, Any]:

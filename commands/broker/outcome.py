@@ -21,19 +21,7 @@ from commands.broker.forward import MadePuts
 from commands.broker.puts import Copies, Exited, Outgoing
 from commands.headers.response import Completion
 from commands.model import Command
-from streams.operations import (
-    AlterSubscription,
-    ClearRetained,
-    Delivery,
-    Effect,
-    Operation,
-    PassedOver,
-    PublishToTopic,
-    RequestRetained,
-    RetainedCleared,
-    Subscribe,
-    Unsubscribe,
-)
+from streams import operations as op
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
@@ -56,21 +44,21 @@ class TracedOperation:
     subscriptions or publications that its topic selects but that it did not reach, if the trace explains.
     """
 
-    operation: Operation
+    operation: op.Operation
     before: Subscription | None
-    effects: tuple[Effect, ...]
+    effects: tuple[op.Effect, ...]
     look: RetainedLook | None = None
-    passed_over: tuple[PassedOver, ...] = ()
+    passed_over: tuple[op.PassedOver, ...] = ()
 
     @property
-    def deliveries(self) -> tuple[Delivery, ...]:
+    def deliveries(self) -> tuple[op.Delivery, ...]:
         """Which publications went to which subscriptions."""
-        return tuple(effect for effect in self.effects if isinstance(effect, Delivery))
+        return tuple(effect for effect in self.effects if isinstance(effect, op.Delivery))
 
     @property
     def cleared(self) -> tuple[str, ...]:
         """The topics whose retained publications it deleted."""
-        return tuple(effect.topic_string for effect in self.effects if isinstance(effect, RetainedCleared))
+        return tuple(effect.topic_string for effect in self.effects if isinstance(effect, op.RetainedCleared))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +71,12 @@ class Trace:
     """
 
     reached: bool = False
-    expired: tuple[Effect, ...] = ()
+    expired: tuple[op.Effect, ...] = ()
     operations: tuple[TracedOperation, ...] = ()
-    refused: tuple[PublishToTopic, ...] = ()
+    refused: tuple[op.PublishToTopic, ...] = ()
 
     @property
-    def deliveries(self) -> tuple[Delivery, ...]:
+    def deliveries(self) -> tuple[op.Delivery, ...]:
         """Those of all operations; the operations of a refused command reached no subscriber."""
         return tuple(delivery for traced in self.operations for delivery in traced.deliveries)
 
@@ -104,23 +92,23 @@ class Tracer:
     explains: bool = False
     forwards: bool = True
     made: MadePuts | None = None
-    expired: tuple[Effect, ...] = ()
+    expired: tuple[op.Effect, ...] = ()
     reached: bool = False
     operations: list[TracedOperation] = field(default_factory=list)
-    refused: tuple[PublishToTopic, ...] = ()
+    refused: tuple[op.PublishToTopic, ...] = ()
 
-    def apply(self, space: TopicSpace, operation: Operation, now: datetime) -> list[Effect]:
+    def apply(self, space: TopicSpace, operation: op.Operation, now: datetime) -> list[op.Effect]:
         """``space.apply``, traced; an operation that raises is not in the trace."""
         about = subject(operation)
         before = space.subscription(about.sub_id) if about is not None else None
         look = _look(space, operation, before, now)
-        passed: tuple[PassedOver, ...] = ()
+        passed: tuple[op.PassedOver, ...] = ()
         effects = space.apply(operation, now)
-        if self.explains and isinstance(operation, PublishToTopic):
-            delivered = sum(isinstance(effect, Delivery) for effect in effects)
+        if self.explains and isinstance(operation, op.PublishToTopic):
+            delivered = sum(isinstance(effect, op.Delivery) for effect in effects)
             passed = tuple(space.passed_over(operation, now, delivered))
-        if self.explains and isinstance(operation, Subscribe | AlterSubscription | RequestRetained):
-            asked = isinstance(operation, RequestRetained)
+        if self.explains and isinstance(operation, op.Subscribe | op.AlterSubscription | op.RequestRetained):
+            asked = isinstance(operation, op.RequestRetained)
             passed = tuple(space.passed_over_retained(operation.subscription, now, asked=asked))
         self.operations.append(TracedOperation(operation, before, tuple(effects), look, passed))
         return effects
@@ -134,21 +122,23 @@ class Tracer:
         return Trace(self.reached, self.expired, tuple(self.operations), self.refused)
 
 
-def subject(operation: Operation) -> Subscription | None:
+def subject(operation: op.Operation) -> Subscription | None:
     """The subscription that an operation is about; None for one about a topic."""
-    if isinstance(operation, Subscribe | AlterSubscription | Unsubscribe | RequestRetained):
+    if isinstance(operation, op.Subscribe | op.AlterSubscription | op.Unsubscribe | op.RequestRetained):
         return operation.subscription
     return None
 
 
-def _look(space: TopicSpace, operation: Operation, before: Subscription | None, now: datetime) -> RetainedLook | None:
+def _look(
+    space: TopicSpace, operation: op.Operation, before: Subscription | None, now: datetime
+) -> RetainedLook | None:
     match operation:
-        case Subscribe(subscription, True) | AlterSubscription(subscription, True):
+        case op.Subscribe(subscription, True) | op.AlterSubscription(subscription, True):
             pattern, scheme = subscription.topic_string, subscription.wildcard
-        case RequestRetained(subscription):
+        case op.RequestRetained(subscription):
             current = before or subscription
             pattern, scheme = current.topic_string, current.wildcard
-        case ClearRetained(topic_string, wildcard):
+        case op.ClearRetained(topic_string, wildcard):
             pattern, scheme = topic_string, wildcard
         case _:
             return None
@@ -159,12 +149,12 @@ def _look(space: TopicSpace, operation: Operation, before: Subscription | None, 
 _Key = tuple[int, bool, tuple[str, str, bytes]]
 
 
-def copies(deliveries: Sequence[Delivery], semantics: Semantics) -> list[Copies]:
+def copies(deliveries: Sequence[op.Delivery], semantics: Semantics) -> list[Copies]:
     """*deliveries* in groups, one for each message to put; the first of a group decides its descriptor."""
     if semantics is Semantics.V7:
         return [(delivery,) for delivery in deliveries]
-    groups: list[dict[str, Delivery]] = []  # by topic
-    of_subscriber: dict[_Key, dict[str, Delivery]] = {}
+    groups: list[dict[str, op.Delivery]] = []  # by topic
+    of_subscriber: dict[_Key, dict[str, op.Delivery]] = {}
     for delivery in deliveries:
         subscription = delivery.subscription
         if subscription.options.dups_ok:
@@ -201,19 +191,19 @@ class Outcome:
     """The result of one arrival; one by a template (``commands.templates``) has no command, operations and copies."""
 
     puts: tuple[Outgoing, ...] = ()  # in order
-    effects: tuple[Effect, ...] = ()  # in order
+    effects: tuple[op.Effect, ...] = ()  # in order
     command: Command | None = None  # None where the message could not be read as a command
     completion: Completion | None = None  # None where the message was not a command and was passed over
     reason: int | None = None  # the first reason code
     why: str = ""
     undecodable: bool = False  # the message could not be read
     lost: tuple[str, ...] = ()  # what the format of a subscriber cannot hold, after the name of its queue (guide 8.7)
-    operations: tuple[Operation, ...] = ()  # those of a command that was carried out
+    operations: tuple[op.Operation, ...] = ()  # those of a command that was carried out
     topics: tuple[str, ...] = ()  # on which it was published
     # The deliveries that each publication among the puts, or the publish exit's dead letter for it, stands for.
     copies: tuple[Copies, ...] = ()
     exited: tuple[Exited, ...] = ()  # what the publish exit suppressed or sent elsewhere
     filtered: tuple[Subscription, ...] = ()  # the subscriptions whose selection string excluded a publication
     # The deliveries to proxy subscriptions, which the network takes from here; no put stands for them.
-    carried: tuple[Delivery, ...] = ()
+    carried: tuple[op.Delivery, ...] = ()
     trace: Trace | None = None  # how the result was reached, where the caller asked for it

@@ -26,45 +26,13 @@ from commands.client.errors import ConnectionLostError, MqError, reason_word
 from commands.client.places import place_of
 from commands.config.settings import QueuesConfig
 from commands.config.urls import parse_mq_address
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import UTF8_CCSID, text_codec
 from rfh2.constants import MQFMT_RF_HEADER_2, MQFMT_STRING
 from rfh2.elements import folder_text
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder
 from rfh2.message import Message as DecodedMessage, decode
-from rfh2.mqi_constants import (
-    MQCO_KEEP_SUB,
-    MQCO_REMOVE_SUB,
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_NEXT,
-    MQGMO_CONVERT,
-    MQGMO_FAIL_IF_QUIESCING,
-    MQGMO_NO_SYNCPOINT,
-    MQGMO_PROPERTIES_FORCE_MQRFH2,
-    MQGMO_SYNCPOINT,
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_GROUP_ID,
-    MQMO_MATCH_MSG_ID,
-    MQMO_MATCH_MSG_TOKEN,
-    MQOO_ANY_INPUT,
-    MQOO_BROWSE,
-    MQOO_FAIL_IF_QUIESCING,
-    MQOO_INPUT_AS_Q_DEF,
-    MQOO_INQUIRE,
-    MQOO_OUTPUT,
-    MQOO_SET,
-    MQPMO_FAIL_IF_QUIESCING,
-    MQPMO_NEW_MSG_ID,
-    MQPMO_NO_SYNCPOINT,
-    MQPMO_RETAIN,
-    MQPMO_SYNCPOINT,
-    MQRC_BACKED_OUT,
-    MQSO_CREATE,
-    MQSO_DURABLE,
-    MQSO_FAIL_IF_QUIESCING,
-    MQSO_MANAGED,
-    MQSO_RESUME,
-)
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_TOPIC
 from rfh2.rfh2 import Rfh2
@@ -145,7 +113,7 @@ def outgoing(data: bytes | str, mqmd: Mqmd | None = None, properties: Properties
 
 
 _INTERRUPTED: Final = 2549
-_GET: Final = MQGMO_FAIL_IF_QUIESCING | MQGMO_PROPERTIES_FORCE_MQRFH2
+_GET: Final = m.MQGMO_FAIL_IF_QUIESCING | m.MQGMO_PROPERTIES_FORCE_MQRFH2
 T = TypeVar("T")
 Way = Callable[[Callable[[], Message | None]], Message | None]
 
@@ -250,7 +218,7 @@ class QueueManager:
 
     def topic(self, topic: str) -> Queue:
         """A topic, to put on."""
-        return Queue(self, Target(kind=MQOT_TOPIC, topic=topic), MQOO_OUTPUT)
+        return Queue(self, Target(kind=MQOT_TOPIC, topic=topic), m.MQOO_OUTPUT)
 
     def put(
         self,
@@ -275,7 +243,7 @@ class QueueManager:
         retain: bool = False,
     ) -> bytes:
         """Put one message on *topic* (MQPUT1); its MsgId."""
-        return self._put1(Target(kind=MQOT_TOPIC, topic=topic), data, mqmd, properties, MQPMO_RETAIN if retain else 0)
+        return self._put1(Target(kind=MQOT_TOPIC, topic=topic), data, mqmd, properties, m.MQPMO_RETAIN if retain else 0)
 
     def _put1(
         self, target: Target, data: bytes | str, mqmd: Mqmd | None, properties: Properties | None, options: int
@@ -297,8 +265,8 @@ class QueueManager:
     ) -> Subscription:
         """Subscribe to *topic*. A durable subscription has a *name* and goes on where it was. queue: where its
         publications go; None for a managed one."""
-        options |= MQSO_CREATE | MQSO_FAIL_IF_QUIESCING
-        options |= (MQSO_DURABLE | MQSO_RESUME if durable else 0) | (MQSO_MANAGED if queue is None else 0)
+        options |= m.MQSO_CREATE | m.MQSO_FAIL_IF_QUIESCING
+        options |= (m.MQSO_DURABLE | m.MQSO_RESUME if durable else 0) | (m.MQSO_MANAGED if queue is None else 0)
         return Subscription(self, Subscribing(options, topic, name=name, selector=selector), queue)
 
     def inquire(self, selectors: Sequence[int]) -> dict[int, int | str]:
@@ -314,12 +282,12 @@ class QueueManager:
     @property
     def put_options(self) -> int:
         """What puts have in common."""
-        return (MQPMO_SYNCPOINT if self._in_unit else MQPMO_NO_SYNCPOINT) | MQPMO_FAIL_IF_QUIESCING
+        return (m.MQPMO_SYNCPOINT if self._in_unit else m.MQPMO_NO_SYNCPOINT) | m.MQPMO_FAIL_IF_QUIESCING
 
     @property
     def get_options(self) -> int:
         """What gets have in common."""
-        return (MQGMO_SYNCPOINT if self._in_unit else MQGMO_NO_SYNCPOINT) | _GET
+        return (m.MQGMO_SYNCPOINT if self._in_unit else m.MQGMO_NO_SYNCPOINT) | _GET
 
     def again(self, call: Callable[[], T]) -> T:
         """*call*, which changes nothing and may be made twice: once more after a break."""
@@ -328,7 +296,7 @@ class QueueManager:
         except ConnectionLostError as error:
             self._reconnect(error)
             if self._in_unit:
-                raise MqError(error.what, MQRC_BACKED_OUT, reason_word(MQRC_BACKED_OUT)) from error
+                raise MqError(error.what, m.MQRC_BACKED_OUT, reason_word(m.MQRC_BACKED_OUT)) from error
             return call()
 
     def once(self, call: Callable[[], T]) -> T:
@@ -340,7 +308,7 @@ class QueueManager:
             self._reconnect(error)
             if not was_up and not self._in_unit:
                 return call()  # nothing of it was sent
-            reason = MQRC_BACKED_OUT if self._in_unit else _INTERRUPTED
+            reason = m.MQRC_BACKED_OUT if self._in_unit else _INTERRUPTED
             raise MqError(error.what, reason, reason_word(reason)) from error
 
     def _reconnect(self, error: ConnectionLostError) -> None:
@@ -382,10 +350,10 @@ class Queue:
             self._connection, self._handles = connection, {}
         for open_for, handle in self._handles.items():
             # Open for input is open for input.
-            wanted = options & ~MQOO_ANY_INPUT if open_for & MQOO_ANY_INPUT else options
+            wanted = options & ~m.MQOO_ANY_INPUT if open_for & m.MQOO_ANY_INPUT else options
             if open_for & wanted == wanted:
                 return handle
-        opened = connection.open(self.target, options | MQOO_FAIL_IF_QUIESCING)
+        opened = connection.open(self.target, options | m.MQOO_FAIL_IF_QUIESCING)
         if opened.name != self.target.name:
             self.name, self.target = opened.name, replace(self.target, name=opened.name)  # a model made it
         self._handles[options] = opened.handle
@@ -410,11 +378,11 @@ class Queue:
         described, body = outgoing(data, mqmd, properties)
         md, all_options = described.encode(), options | self.qmgr.put_options
         if described.msg_id == bytes(24):
-            all_options |= MQPMO_NEW_MSG_ID
+            all_options |= m.MQPMO_NEW_MSG_ID
 
         def call() -> bytes:
             return self.qmgr.connection.put(
-                self.handle(MQOO_OUTPUT), md, body, all_options, what=f"MQPUT to {self.name or self.target.topic}"
+                self.handle(m.MQOO_OUTPUT), md, body, all_options, what=f"MQPUT to {self.name or self.target.topic}"
             )
 
         return Mqmd.decode(self.qmgr.once(call)).msg_id
@@ -440,25 +408,25 @@ class Queue:
         """
         match = _match(msg_id, correl_id, group_id, token)
         wanted = Wanted(
-            options | self.qmgr.get_options | (MQGMO_CONVERT if convert else 0),
+            options | self.qmgr.get_options | (m.MQGMO_CONVERT if convert else 0),
             _wait_ms(wait_s),
             longest,
             ccsid=ccsid,
             encoding=encoding,
             **match,
         )
-        return self._get(wanted, MQOO_INPUT_AS_Q_DEF, self.qmgr.once)
+        return self._get(wanted, m.MQOO_INPUT_AS_Q_DEF, self.qmgr.once)
 
     def browse(self, wait_s: float | None = None, *, convert: bool = False) -> Iterator[Message]:
         """The messages that are on the queue, which stay there, in order."""
-        option = MQGMO_BROWSE_FIRST
+        option = m.MQGMO_BROWSE_FIRST
         while True:
-            options = option | _GET | (MQGMO_CONVERT if convert else 0)
-            found = self._get(Wanted(options, _wait_ms(wait_s)), MQOO_BROWSE, self.qmgr.again)
+            options = option | _GET | (m.MQGMO_CONVERT if convert else 0)
+            found = self._get(Wanted(options, _wait_ms(wait_s)), m.MQOO_BROWSE, self.qmgr.again)
             if found is None:
                 return
             yield found
-            option = MQGMO_BROWSE_NEXT
+            option = m.MQGMO_BROWSE_NEXT
 
     def messages(self, wait_s: float | None = None, **how: Any) -> Iterator[Message]:
         """Get one message after the other, as ``get``, until none comes in *wait_s*."""
@@ -474,11 +442,11 @@ class Queue:
 
     def inquire(self, selectors: Sequence[int]) -> dict[int, int | str]:
         """MQINQ: values by selector (MQIA_*, MQCA_*)."""
-        return self.qmgr.again(lambda: self.qmgr.connection.inquire(self.handle(MQOO_INQUIRE), selectors))
+        return self.qmgr.again(lambda: self.qmgr.connection.inquire(self.handle(m.MQOO_INQUIRE), selectors))
 
     def set(self, values: Mapping[int, int]) -> None:
         """MQSET: INHIBIT_GET, INHIBIT_PUT and others."""
-        self.qmgr.again(lambda: self.qmgr.connection.set(self.handle(MQOO_SET), values))
+        self.qmgr.again(lambda: self.qmgr.connection.set(self.handle(m.MQOO_SET), values))
 
 
 @dataclass
@@ -492,7 +460,7 @@ class Subscription:
 
     def __post_init__(self) -> None:
         self._made = self.qmgr.connection.subscribe(
-            self.asked, 0 if self.to is None else self.to.handle(MQOO_INPUT_AS_Q_DEF)
+            self.asked, 0 if self.to is None else self.to.handle(m.MQOO_INPUT_AS_Q_DEF)
         )
         self._is_closed = False
         self.queue = self.to or _Managed(self.qmgr, self._made.hobj)
@@ -521,7 +489,7 @@ class Subscription:
         if self._is_closed or not self.qmgr.connection.is_up:
             return
         self._is_closed = True
-        options = MQCO_REMOVE_SUB if remove else MQCO_KEEP_SUB if self.asked.options & MQSO_DURABLE else 0
+        options = m.MQCO_REMOVE_SUB if remove else m.MQCO_KEEP_SUB if self.asked.options & m.MQSO_DURABLE else 0
         self.qmgr.connection.close(self._made.hsub, options)
         if self.to is None:
             with suppress(MqError):  # it goes with its subscription
@@ -551,10 +519,10 @@ def _match(
     msg_id: bytes | None, correl_id: bytes | None, group_id: bytes | None, token: bytes | None
 ) -> dict[str, Any]:
     given = {
-        "msg_id": (msg_id, MQMO_MATCH_MSG_ID),
-        "correl_id": (correl_id, MQMO_MATCH_CORREL_ID),
-        "group_id": (group_id, MQMO_MATCH_GROUP_ID),
-        "token": (token, MQMO_MATCH_MSG_TOKEN),
+        "msg_id": (msg_id, m.MQMO_MATCH_MSG_ID),
+        "correl_id": (correl_id, m.MQMO_MATCH_CORREL_ID),
+        "group_id": (group_id, m.MQMO_MATCH_GROUP_ID),
+        "token": (token, m.MQMO_MATCH_MSG_TOKEN),
     }
     chosen: dict[str, Any] = {name: value for name, (value, _) in given.items() if value is not None}
     return chosen | {"match": sum(bit for value, bit in given.values() if value is not None)}

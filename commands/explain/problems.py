@@ -31,23 +31,8 @@ from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.publication import BY_MQPS
 from commands.headers.registry import parse
 from commands.model import Command, DeletePublication, Publish, PubOpt
+from rfh2 import constants as mq, pcf_names
 from rfh2.captured import CapturedMessage
-from rfh2.constants import (
-    MQAT_BROKER,
-    MQRC_RFH_COMMAND_ERROR,
-    MQRC_RFH_DUPLICATE_PARM,
-    MQRC_RFH_PARM_ERROR,
-    MQRC_RFH_PARM_MISSING,
-    MQRCCF_DEL_OPTIONS_ERROR,
-    MQRCCF_INCORRECT_Q,
-    MQRCCF_NO_RETAINED_MSG,
-    MQRCCF_NOT_REGISTERED,
-    MQRCCF_PUB_OPTIONS_ERROR,
-    MQRCCF_REG_OPTIONS_ERROR,
-    MQRCCF_STREAM_ERROR,
-    MQRCCF_UNKNOWN_STREAM,
-    reason_name,
-)
 from rfh2.errors import CommandError, DecodeError, QPubSubError
 from rfh2.explain.describe import described
 from rfh2.explain.form import Json, Problem, problem
@@ -57,14 +42,6 @@ from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
 from rfh2.pcf import FORMATS, Pcf
-from rfh2.pcf_names import (
-    MQRCCF_CFH_COMMAND_ERROR,
-    MQRCCF_CFIN_DUPLICATE_PARM,
-    MQRCCF_CFIN_PARM_ID_ERROR,
-    MQRCCF_CFST_DUPLICATE_PARM,
-    MQRCCF_CFST_PARM_ID_ERROR,
-    MQRCCF_PARM_COUNT_TOO_SMALL,
-)
 from rfh2.rfh1 import COMMANDS, MQPS_COMMAND
 from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
@@ -104,13 +81,17 @@ MOST_REFUSALS: Final = 25
 """Faults of one command that are looked for. Each is found by parsing what is left; a message has room for millions."""
 
 _BROKER_QUEUES: Final = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM)
-_OPTION_REASONS: Final = (MQRCCF_REG_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_DEL_OPTIONS_ERROR)
+_OPTION_REASONS: Final = (mq.MQRCCF_REG_OPTIONS_ERROR, mq.MQRCCF_PUB_OPTIONS_ERROR, mq.MQRCCF_DEL_OPTIONS_ERROR)
 _OPTION_TAGS: Final = ("RegOpt", "PubOpt", "DelOpt")
-_UNKNOWN_COMMAND: Final = (MQRC_RFH_COMMAND_ERROR, MQRCCF_CFH_COMMAND_ERROR)
-_MISSING: Final = (MQRC_RFH_PARM_MISSING, MQRCCF_PARM_COUNT_TOO_SMALL)
-_REPEATED: Final = (MQRC_RFH_DUPLICATE_PARM, MQRCCF_CFST_DUPLICATE_PARM, MQRCCF_CFIN_DUPLICATE_PARM)
-_NOT_TAKEN: Final = (MQRC_RFH_PARM_ERROR, MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFIN_PARM_ID_ERROR)
-_STATE: Final = (MQRCCF_NOT_REGISTERED, MQRCCF_NO_RETAINED_MSG, MQRCCF_UNKNOWN_STREAM, MQRCCF_STREAM_ERROR)
+_UNKNOWN_COMMAND: Final = (mq.MQRC_RFH_COMMAND_ERROR, pcf_names.MQRCCF_CFH_COMMAND_ERROR)
+_MISSING: Final = (mq.MQRC_RFH_PARM_MISSING, pcf_names.MQRCCF_PARM_COUNT_TOO_SMALL)
+_REPEATED: Final = (
+    mq.MQRC_RFH_DUPLICATE_PARM,
+    pcf_names.MQRCCF_CFST_DUPLICATE_PARM,
+    pcf_names.MQRCCF_CFIN_DUPLICATE_PARM,
+)
+_NOT_TAKEN: Final = (mq.MQRC_RFH_PARM_ERROR, pcf_names.MQRCCF_CFST_PARM_ID_ERROR, pcf_names.MQRCCF_CFIN_PARM_ID_ERROR)
+_STATE: Final = (mq.MQRCCF_NOT_REGISTERED, mq.MQRCCF_NO_RETAINED_MSG, mq.MQRCCF_UNKNOWN_STREAM, mq.MQRCCF_STREAM_ERROR)
 _NO_DESCRIPTOR: Final = "unknown-descriptor"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NEAR: Final = 0.65
@@ -124,7 +105,7 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
     put, are not commands.
     """
     message = partial.message
-    if partial.fault is not None or partial.assumed.put_appl_type == MQAT_BROKER:
+    if partial.fault is not None or partial.assumed.put_appl_type == mq.MQAT_BROKER:
         return []
     if parsed is not None:
         refused = list(_refused_later(parsed, message, partial))
@@ -163,8 +144,8 @@ def _folders_are_sound(message: Message) -> bool:
 
 def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
     if text.second is not None:
-        why = _answered("a second psc folder", MQRC_RFH_DUPLICATE_PARM)
-        yield problem("second-psc", text.second, why, reason=MQRC_RFH_DUPLICATE_PARM)
+        why = _answered("a second psc folder", mq.MQRC_RFH_DUPLICATE_PARM)
+        yield problem("second-psc", text.second, why, reason=mq.MQRC_RFH_DUPLICATE_PARM)
     culprits: list[TagAndText] = []
     while len(culprits) < MOST_REFUSALS:
         message = text.without(culprits)
@@ -216,7 +197,7 @@ def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> Ta
     for pair in reversed(left):
         if (pair.tag in tags and pair.text == tags[pair.tag]) or (pair.number and str(pair.number) == number):
             return pair
-    if error.reason == MQRC_RFH_PARM_ERROR:
+    if error.reason == mq.MQRC_RFH_PARM_ERROR:
         return next((pair for pair in left if not pair.known), None)
     return None
 
@@ -262,9 +243,9 @@ def _translated(command: Command, message: Message, partial: PartialMessage) -> 
     where_put = context if captured.queue == context.queue else replace(context, queue=captured.queue)
     if captured.queue and where_put.place is misplaced:
         where = "the control queue" if command.on_control_queue else "a stream queue"
-        why = _answered(f"{command.word} must be put to {where}", MQRCCF_INCORRECT_Q)
+        why = _answered(f"{command.word} must be put to {where}", mq.MQRCCF_INCORRECT_Q)
         text = command_text(partial.message)
-        yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
+        yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=mq.MQRCCF_INCORRECT_Q)
     error = _error(command, context)
     if error is None:
         return
@@ -331,7 +312,7 @@ def _nothing_done_yet(qmgr: str, stream: str) -> tuple[Objects, TopicSpace]:
 
 
 def _answered(why: str, reason: int) -> str:
-    return f"{why}; a queue manager answers {reason} {reason_name(reason) or ''}".rstrip()
+    return f"{why}; a queue manager answers {reason} {mq.reason_name(reason) or ''}".rstrip()
 
 
 def _suggestion(code: str, pair: TagAndText) -> str | None:

@@ -28,13 +28,7 @@ from commands.mqsc.answers import Answer, Change, DefinitionStored, displayed, d
 from commands.mqsc.attributes import SUB, Settings, read_settings
 from commands.mqsc.script import Command, MqscError
 from commands.mqsc.values import folded_user_notes, object_name, read, shown_moment, single, word_of
-from rfh2.constants import (
-    MQ_SUB_NAME_LENGTH,
-    MQRC_DURABILITY_NOT_ALLOWED,
-    MQRC_SELECTOR_NOT_ALTERABLE,
-    MQRC_SUB_INHIBITED,
-    MQRC_TOPIC_NOT_ALTERABLE,
-)
+from rfh2 import constants as mq
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCI_NONE
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
@@ -258,8 +252,8 @@ def _name(command: Command) -> str:
     if command.name is None:
         raise answers.missing_keyword("SUB")
     name = command.name.text.rstrip(" ")
-    if not name or len(name) > MQ_SUB_NAME_LENGTH:
-        raise MqscError("AMQ8413", "String Length Error.", (f"A name has 1 to {MQ_SUB_NAME_LENGTH} characters.",))
+    if not name or len(name) > mq.MQ_SUB_NAME_LENGTH:
+        raise MqscError("AMQ8413", "String Length Error.", (f"A name has 1 to {mq.MQ_SUB_NAME_LENGTH} characters.",))
     return name
 
 
@@ -362,10 +356,10 @@ def _topic_string(settings: Settings, scheme: WildcardScheme, administration: Ad
 def _check_same_place(before: Subscription, after: Subscription) -> None:
     if (before.topic_string, before.wildcard) != (after.topic_string, after.wildcard):
         why = "TOPICOBJ, TOPICSTR and WSCHEMA cannot be changed; delete the subscription first."
-        raise answers.failed(why, MQRC_TOPIC_NOT_ALTERABLE)
+        raise answers.failed(why, mq.MQRC_TOPIC_NOT_ALTERABLE)
     if before.selector != after.selector:
         why = "SELECTOR cannot be changed; delete the subscription first (reason 2524)."
-        raise answers.failed(why, MQRC_SELECTOR_NOT_ALTERABLE)
+        raise answers.failed(why, mq.MQRC_SELECTOR_NOT_ALTERABLE)
 
 
 def _apply_checked(operation: Subscribe | AlterSubscription, administration: Administration) -> list[Change]:
@@ -392,11 +386,11 @@ def _check(made: Subscription, administration: Administration, new: bool) -> Non
     except CommandError as error:
         raise answers.failed_with(error) from error
     if new and not resolved.sub:
-        why = f"Topic object {resolved.object_name} is SUB(DISABLED) (reason {MQRC_SUB_INHIBITED})."
-        raise answers.failed(why, MQRC_SUB_INHIBITED)
+        why = f"Topic object {resolved.object_name} is SUB(DISABLED) (reason {mq.MQRC_SUB_INHIBITED})."
+        raise answers.failed(why, mq.MQRC_SUB_INHIBITED)
     if new and not resolved.durable_subs:
-        why = f"Topic object {resolved.object_name} is DURSUB(NO) (reason {MQRC_DURABILITY_NOT_ALLOWED})."
-        raise answers.failed(why, MQRC_DURABILITY_NOT_ALLOWED)
+        why = f"Topic object {resolved.object_name} is DURSUB(NO) (reason {mq.MQRC_DURABILITY_NOT_ALLOWED})."
+        raise answers.failed(why, mq.MQRC_DURABILITY_NOT_ALLOWED)
 
 
 def _check_authority(made: Subscription, administration: Administration) -> None:

@@ -32,20 +32,8 @@ from commands.network.flows import (
     without_correl_id,
 )
 from commands.network.topology import Link
+from streams import operations as op
 from streams.delivery_rules import is_of_queue_manager
-from streams.operations import (
-    ClearRetained,
-    Delivery,
-    Effect,
-    Publication,
-    Published,
-    PublishToTopic,
-    Subscribe,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-    Unsubscribe,
-)
 from streams.patterns import MULTI_LEVEL, add_pattern_prefix, remove_pattern_prefix, widen_to_topic_pattern
 from streams.subscriptions import PROXY_SUB_ID, Subscription, WildcardScheme
 from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM, QUEUE_NAMELIST, ProxySubscriptions, ResolvedTopic, Scope
@@ -254,7 +242,7 @@ class Taken:
     """What a proxy subscription or a deletion of a neighbour did: what goes on, and what changed in the topic space."""
 
     flows: Sequence[Flow] = ()
-    effects: Sequence[Effect] = ()
+    effects: Sequence[op.Effect] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +271,7 @@ class NetworkQueueManager:
         """How many proxy subscriptions neighbours have made here."""
         return len(self._links)
 
-    def links_of(self, deliveries: Iterable[Delivery]) -> list[Link]:
+    def links_of(self, deliveries: Iterable[op.Delivery]) -> list[Link]:
         """The links of the proxy subscriptions that these deliveries are for."""
         return [self._links[delivery.subscription.sub_id] for delivery in deliveries]
 
@@ -316,16 +304,16 @@ class NetworkQueueManager:
                     pattern = f"{topic.topic_string}/{MULTI_LEVEL}" if topic.topic_string else MULTI_LEVEL
                     yield from self.proxies.want(self.routing.of_pattern(Place(pattern)))
 
-    def changed(self, effects: Iterable[Effect]) -> Iterator[Flow]:
+    def changed(self, effects: Iterable[op.Effect]) -> Iterator[Flow]:
         """The proxy subscriptions that changes of its subscriptions need."""
         of = self.routing.of_subscription
         for effect in effects:
             match effect:
-                case SubscriptionAdded(subscription):
+                case op.SubscriptionAdded(subscription):
                     yield from self.proxies.want(of(subscription))
-                case SubscriptionRemoved(subscription):
+                case op.SubscriptionRemoved(subscription):
                     yield from self.proxies.release(of(subscription))
-                case SubscriptionAltered(before, after) if _place(before) != _place(after):
+                case op.SubscriptionAltered(before, after) if _place(before) != _place(after):
                     yield from self.proxies.want(of(after))
                     yield from self.proxies.release(of(before))
 
@@ -337,11 +325,11 @@ class NetworkQueueManager:
         if not self.routing.links:
             return flows
         for operation in outcome.operations:
-            if isinstance(operation, PublishToTopic):
+            if isinstance(operation, op.PublishToTopic):
                 passed_on = fingerprints_of(operation.publication.message)
                 links = self._links_on(operation.topic_string, outcome.carried)
                 flows += self._publications(operation, links, outcome.command, passed_on, None)
-            elif isinstance(operation, ClearRetained) and not operation.local:
+            elif isinstance(operation, op.ClearRetained) and not operation.local:
                 flows += self._deletions(operation, (), None)
         return flows
 
@@ -357,19 +345,19 @@ class NetworkQueueManager:
             subscription = space.subscription(sub_id)
             if subscription is None:
                 return Taken()
-            effects = space.apply(Unsubscribe(subscription), now)
+            effects = space.apply(op.Unsubscribe(subscription), now)
             del self._links[sub_id]
             return Taken(list(self.proxies.release(targets)), effects)
         if sub_id in self._links:
             return Taken()
         self._links[sub_id] = link
-        effects = space.apply(Subscribe(_proxy(sub_id, link, flow.place, now), send_retained=True), now)
-        retained = [effect for effect in effects if isinstance(effect, Delivery)]
+        effects = space.apply(op.Subscribe(_proxy(sub_id, link, flow.place, now), send_retained=True), now)
+        retained = [effect for effect in effects if isinstance(effect, op.Delivery)]
         flows: list[Flow] = []
         for delivery in retained:
             flows += self._retained(delivery.topic_string, delivery.publication, link)
         return Taken(
-            [*flows, *self.proxies.want(targets)], [each for each in effects if not isinstance(each, Delivery)]
+            [*flows, *self.proxies.want(targets)], [each for each in effects if not isinstance(each, op.Delivery)]
         )
 
     def receive_publication(self, flow: PublicationFlow, arrival: Arrival, *, explains: bool = False) -> Outcome | None:
@@ -427,7 +415,7 @@ class NetworkQueueManager:
 
     def _publications(
         self,
-        operation: PublishToTopic,
+        operation: op.PublishToTopic,
         links: Sequence[Link],
         command: Command | None,
         fingerprints: tuple[str, ...],
@@ -441,7 +429,7 @@ class NetworkQueueManager:
             self.kept_back.append(ways.kept_back)
         return self._by(ways.links, operation, command, fingerprints)
 
-    def _ways(self, operation: PublishToTopic, links: Sequence[Link], came_by: Link | None) -> Ways:
+    def _ways(self, operation: op.PublishToTopic, links: Sequence[Link], came_by: Link | None) -> Ways:
         topic = operation.topic_string
         resolved = self.routing.publication_scope(topic)
         wanting = self.routing.of_publication(topic, resolved, list(dict.fromkeys(links)), came_by)
@@ -453,13 +441,13 @@ class NetworkQueueManager:
     def _by(
         self,
         links: Iterable[Link],
-        operation: PublishToTopic,
+        operation: op.PublishToTopic,
         command: Command | None,
         fingerprints: tuple[str, ...],
     ) -> list[Flow]:
         """The same publication by several links."""
         visited = (*fingerprints, self.name)
-        alike: dict[bool, PublishToTopic | None] = {}  # to neighbours of this version, in a cluster or not
+        alike: dict[bool, op.PublishToTopic | None] = {}  # to neighbours of this version, in a cluster or not
         flows: list[Flow] = []
         for link in links:
             if self.routing.neighbours[link.neighbour].semantics is Semantics.V7 is self.broker.semantics:
@@ -473,11 +461,11 @@ class NetworkQueueManager:
                 flows.append(PublicationFlow(self.name, link.neighbour, link.cluster, moved, visited, command))
         return flows
 
-    def _links_on(self, topic: str, carried: Iterable[Delivery]) -> list[Link]:
+    def _links_on(self, topic: str, carried: Iterable[op.Delivery]) -> list[Link]:
         """The links of the proxy subscriptions that get what was published on *topic*."""
         return self.links_of(each for each in carried if each.topic_string == topic)
 
-    def _moved(self, operation: PublishToTopic, link: Link) -> PublishToTopic | None:
+    def _moved(self, operation: op.PublishToTopic, link: Link) -> op.PublishToTopic | None:
         """*operation* as the neighbour carries it out."""
         publication = operation.publication
         there = self.routing.neighbours[link.neighbour]
@@ -499,28 +487,28 @@ class NetworkQueueManager:
                     sent.add(held.topic_string)
                     yield from self._retained(held.topic_string, held.publication, link)
 
-    def _retained(self, topic: str, held: Published, link: Link) -> Iterator[Flow]:
+    def _retained(self, topic: str, held: op.Published, link: Link) -> Iterator[Flow]:
         """A retained publication for a proxy subscription (guide 3.5)."""
         resolved = self.routing.publication_scope(topic)
         if _kept_here_by(held.local, resolved):
             return
-        publication = Publication(
+        publication = op.Publication(
             held.message, held.published_at, held.expires_at, held.local, held.stream, held.sub_point
         )
-        moved = self._moved(PublishToTopic(topic, publication, retain=True, was_retained=True), link)
+        moved = self._moved(op.PublishToTopic(topic, publication, retain=True, was_retained=True), link)
         if moved is not None:
             yield PublicationFlow(self.name, link.neighbour, link.cluster, moved, (self.name,))
 
     def _deletions(
-        self, operation: ClearRetained, fingerprints: tuple[str, ...], came_by: Link | None
+        self, operation: op.ClearRetained, fingerprints: tuple[str, ...], came_by: Link | None
     ) -> Iterator[Flow]:
         place = Place(operation.topic_string, operation.wildcard, operation.stream)
         for link, there in self.routing.of_deletion(place, came_by):
             of_scope = operation.of_scope and self.routing.neighbours[link.neighbour].semantics is Semantics.V6
-            moved = ClearRetained(there.topic_string, there.wildcard, False, there.stream, of_scope)
+            moved = op.ClearRetained(there.topic_string, there.wildcard, False, there.stream, of_scope)
             yield DeletionFlow(self.name, link.neighbour, link.cluster, moved, (*fingerprints, self.name))
 
-    def _is_known(self, operation: PublishToTopic, now: datetime) -> bool:
+    def _is_known(self, operation: op.PublishToTopic, now: datetime) -> bool:
         """Whether the same retained publication, or a later one, is here already."""
         wildcard = Place(operation.topic_string).wildcard
         held = self.broker.space.retained(operation.topic_string, wildcard, now, heed_blocks=False)

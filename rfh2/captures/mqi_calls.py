@@ -16,20 +16,7 @@ from datetime import datetime
 from rfh2.captures.record import MAX_MESSAGE_BYTES
 from rfh2.captures.tsh import Segment
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
-from rfh2.channel.layouts import (
-    API_HEADER,
-    ASYNC_CONTINUED_BYTES,
-    ASYNC_MESSAGE,
-    ID_BEGIN,
-    ID_MORE,
-    MQGMO,
-    MQMSH,
-    MQOD,
-    MQPMO,
-    SPI_DATA,
-    UID,
-    UID_LONG,
-)
+from rfh2.channel import layouts
 from rfh2.channel.segments import HEADER_COMPRESSED, MESSAGE_COMPRESSED, REPLY, SegmentType
 from rfh2.errors import DecodeError
 from rfh2.layouts import MQXQH
@@ -48,7 +35,7 @@ from rfh2.mqmd import Mqmd, descriptor_length, name_of
 #     ASYNC_MESSAGE  a header of its own instead of the API header; MQMD  data
 #     MESSAGE_DATA   between queue managers: MQMSH  MQXQH with MQMD version 1  data
 
-API_HEADER_BYTES = API_HEADER.size
+API_HEADER_BYTES = layouts.API_HEADER.size
 # What may stand between the API header and the data: distribution lists, structures of versions yet unknown.
 OPTIONS_BYTES = 65_536
 
@@ -61,19 +48,25 @@ MQOPEN_REPLY, MQGET_REPLY, SPI_REPLY = MQOPEN + REPLY, SegmentType.MQGET.value +
 PUTS = frozenset({MQPUT, MQPUT1})
 _NOT_CALLS = frozenset({MESSAGE_DATA, ASYNC_MESSAGE_TYPE})
 # Lengths by Version, on the wire, where pointers have four bytes, and as in 64-bit memory, where the two have eight.
-_MQPMO_BYTES = {version: (pmo.size, pmo.size + 8)[: min(version, 2)] for version, pmo in MQPMO.items()}
-_MQGMO_BYTES = {version: (gmo.size,) for version, gmo in MQGMO.items()}
+_MQPMO_BYTES = {version: (pmo.size, pmo.size + 8)[: min(version, 2)] for version, pmo in layouts.MQPMO.items()}
+_MQGMO_BYTES = {version: (gmo.size,) for version, gmo in layouts.MQGMO.items()}
 _NAME_BYTES, _LONG_USER_BYTES, _USER_BYTES = 48, 64, 12
-_MQOD_OBJECT_NAME = MQOD[1].offset("ObjectName")
-_MQPMO_RESOLVED_Q, _MQGMO_RESOLVED_Q = MQPMO[1].offset("ResolvedQName"), MQGMO[1].offset("ResolvedQName")
-_COMP_CODE, _REASON, _HANDLE = (API_HEADER.offset(name) for name in ("CompCode", "Reason", "ObjectHandle"))
-_REMOTE_Q, _REMOTE_QMGR = (MQMSH.size + MQXQH.offset(name) for name in ("RemoteQName", "RemoteQMgrName"))
-_QMGR_NAME = ID_BEGIN.size + ID_MORE.offset("QMgrName")
-_USER, _LONG_USER = UID.offset("UserIdentifier"), UID_LONG.offset("LongUserIdentifier")
-_ASYNC_HANDLE, _ASYNC_REASON = ASYNC_MESSAGE.offset("ObjectHandle"), ASYNC_MESSAGE.offset("Reason")
-_ASYNC_TOTAL, _ASYNC_ACTUAL = ASYNC_MESSAGE.offset("TotalMsgLength"), ASYNC_MESSAGE.offset("ActualMsgLength")
-_SEGMENT_INDEX = slice(ASYNC_MESSAGE.offset("SegmentIndex"), ASYNC_MESSAGE.offset("SelectionIndex"))
-_SPI_LENGTH = SPI_DATA.offset("DataLength")
+_MQOD_OBJECT_NAME = layouts.MQOD[1].offset("ObjectName")
+_MQPMO_RESOLVED_Q, _MQGMO_RESOLVED_Q = (
+    layouts.MQPMO[1].offset("ResolvedQName"),
+    layouts.MQGMO[1].offset("ResolvedQName"),
+)
+_COMP_CODE, _REASON, _HANDLE = (layouts.API_HEADER.offset(name) for name in ("CompCode", "Reason", "ObjectHandle"))
+_REMOTE_Q, _REMOTE_QMGR = (layouts.MQMSH.size + MQXQH.offset(name) for name in ("RemoteQName", "RemoteQMgrName"))
+_QMGR_NAME = layouts.ID_BEGIN.size + layouts.ID_MORE.offset("QMgrName")
+_USER, _LONG_USER = layouts.UID.offset("UserIdentifier"), layouts.UID_LONG.offset("LongUserIdentifier")
+_ASYNC_HANDLE, _ASYNC_REASON = layouts.ASYNC_MESSAGE.offset("ObjectHandle"), layouts.ASYNC_MESSAGE.offset("Reason")
+_ASYNC_TOTAL, _ASYNC_ACTUAL = (
+    layouts.ASYNC_MESSAGE.offset("TotalMsgLength"),
+    layouts.ASYNC_MESSAGE.offset("ActualMsgLength"),
+)
+_SEGMENT_INDEX = slice(layouts.ASYNC_MESSAGE.offset("SegmentIndex"), layouts.ASYNC_MESSAGE.offset("SelectionIndex"))
+_SPI_LENGTH = layouts.SPI_DATA.offset("DataLength")
 
 
 def _struc_ids(*names: str) -> tuple[bytes, ...]:
@@ -100,7 +93,7 @@ class MqiCallBytes:
 
     def add(self, segment: Segment) -> None:
         """Take the next segment."""
-        self.data += segment.payload[ASYNC_CONTINUED_BYTES if segment.kind == ASYNC_MESSAGE_TYPE else 0 :]
+        self.data += segment.payload[layouts.ASYNC_CONTINUED_BYTES if segment.kind == ASYNC_MESSAGE_TYPE else 0 :]
 
     @property
     def comp_code(self) -> int:
@@ -196,7 +189,7 @@ def resolved_queue(reply: MqiCallBytes) -> str:
 
 def transmitted_message(call: MqiCallBytes) -> FoundMessage:
     """The message that a sender channel passes on, with where it is to go. Raises ValueError."""
-    at = MQMSH.size + MQXQH.size
+    at = layouts.MQMSH.size + MQXQH.size
     length = descriptor_length(call.data, at)
     if length is None or len(call.data) < at + length:
         raise ValueError("a message between queue managers without its MQXQH and MQMD")
@@ -212,7 +205,7 @@ def async_handle_and_reason(call: MqiCallBytes) -> tuple[int, int]:
 
 def async_message(call: MqiCallBytes) -> FoundMessage | None:
     """The asynchronous message in *call*, or None where it only says that there is none. Raises ValueError."""
-    if len(call.data) < ASYNC_MESSAGE.size:
+    if len(call.data) < layouts.ASYNC_MESSAGE.size:
         raise ValueError("the header of an asynchronous message is cut")
     at = _async_descriptor_at(call.data)
     if at is None:
@@ -227,7 +220,9 @@ def async_message(call: MqiCallBytes) -> FoundMessage | None:
         raise ValueError(f"only {max(0, len(data) - body_at)} of {length} bytes of data were sent")
     padding = len(data) - body_at - length
     body = data[body_at : body_at + length] if 0 < padding < 4 else data[body_at:]
-    return FoundMessage(data[at:body_at], body, call.name(ASYNC_MESSAGE.size, data[ASYNC_MESSAGE.size - 1]))
+    return FoundMessage(
+        data[at:body_at], body, call.name(layouts.ASYNC_MESSAGE.size, data[layouts.ASYNC_MESSAGE.size - 1])
+    )
 
 
 def _message(call: MqiCallBytes) -> tuple[FoundMessage, int]:
@@ -269,8 +264,8 @@ def _data(data: bytes, options_at: int, order: ByteOrder, known: tuple[int, ...]
 def _spi_data(data: bytes, options_at: int, order: ByteOrder) -> tuple[int, int]:
     for struc_id in _SPI_IDS:
         at = data.find(struc_id, options_at, options_at + OPTIONS_BYTES)
-        if at >= 0 and at + SPI_DATA.size <= len(data):
-            return at + SPI_DATA.size, _long(data, at + _SPI_LENGTH, order)
+        if at >= 0 and at + layouts.SPI_DATA.size <= len(data):
+            return at + layouts.SPI_DATA.size, _long(data, at + _SPI_LENGTH, order)
     raise ValueError("an SPI call without its length of data")
 
 
@@ -286,9 +281,9 @@ def _structure_at(call: MqiCallBytes, struc_ids: tuple[bytes, ...]) -> int | Non
 
 def _async_descriptor_at(data: bytes | bytearray) -> int | None:
     """Offset of the MQMD behind the header of an asynchronous message: sources disagree on the padding of its name."""
-    if len(data) < ASYNC_MESSAGE.size:
+    if len(data) < layouts.ASYNC_MESSAGE.size:
         return None
-    end = ASYNC_MESSAGE.size + data[ASYNC_MESSAGE.size - 1]
+    end = layouts.ASYNC_MESSAGE.size + data[layouts.ASYNC_MESSAGE.size - 1]
     return next((at for at in range(end, end + 5) if descriptor_length(data, at)), None)
 
 

@@ -24,16 +24,11 @@ from functools import cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ENCODINGS, UTF8_CCSID, ByteOrder, text_codec
 from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_SHARING, TSH, TSHM, XID
 from rfh2.errors import DecodeError
 from rfh2.layouts import Layout, characters
-from rfh2.mqi_constants import (
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_GROUP_ID,
-    MQMO_MATCH_MSG_ID,
-    MQMO_MATCH_MSG_TOKEN,
-)
 from rfh2.mqmd import name_of
 
 # One structure in the bytes of a segment or a call, its fields read and written by IBM's names.
@@ -351,10 +346,10 @@ CALL: Final = 0x08
 STREAM_REQUEST: Final = 1
 """The request id of messages that are streamed."""
 IDENTIFIERS: Final = (
-    (MQMO_MATCH_MSG_ID, "msg_id", 24),
-    (MQMO_MATCH_CORREL_ID, "correl_id", 24),
-    (MQMO_MATCH_GROUP_ID, "group_id", 24),
-    (MQMO_MATCH_MSG_TOKEN, "token", 16),
+    (m.MQMO_MATCH_MSG_ID, "msg_id", 24),
+    (m.MQMO_MATCH_CORREL_ID, "correl_id", 24),
+    (m.MQMO_MATCH_GROUP_ID, "group_id", 24),
+    (m.MQMO_MATCH_MSG_TOKEN, "token", 16),
 )
 """What a selection matches by, in this order: match option, name, bytes."""
 CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, QUIESCING, CHECK_MSG, FAILURE = 3, 4, 5, 6, 7, 11, 14

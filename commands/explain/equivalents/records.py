@@ -21,15 +21,7 @@ from rfh2.explain.form import Json, Problem, json_line
 from rfh2.explain.problems import of_record
 from rfh2.explain.reading import PartialMessage, salvage
 from rfh2.terminal_escape import visible
-from streams.operations import (
-    AlterSubscription,
-    ClearRetained,
-    Operation,
-    PublishToTopic,
-    RequestRetained,
-    Subscribe,
-    Unsubscribe,
-)
+from streams import operations as op
 
 # The effects of a message on a new queue manager: operations, effects, puts.
 
@@ -81,16 +73,16 @@ def consequence_json(traced: TracedMessage) -> dict[str, Any]:
     }
 
 
-def _said(operation: Operation) -> str:
+def _said(operation: op.Operation) -> str:
     match operation:
-        case Subscribe(subscription) | AlterSubscription(subscription):
+        case op.Subscribe(subscription) | op.AlterSubscription(subscription):
             where = f"{subscription.dest_queue} on {subscription.dest_qmgr}"
             return f"'{sub_name(subscription)}', topic string '{subscription.topic_string}', to {where}"
-        case Unsubscribe(subscription) | RequestRetained(subscription):
+        case op.Unsubscribe(subscription) | op.RequestRetained(subscription):
             return f"'{sub_name(subscription)}'"
-        case PublishToTopic(topic_string):
+        case op.PublishToTopic(topic_string):
             return f"topic string '{topic_string}'{', retained' if operation.retain else ''}"
-        case ClearRetained(topic_string):
+        case op.ClearRetained(topic_string):
             return f"topic string '{topic_string}'"
 
 

@@ -24,25 +24,7 @@ from commands.explain.why.near import place_prefix
 from commands.explain.why.verdict import Asked, Detail, Reason, Verdict
 from commands.headers.registry import parse
 from commands.model import Command, DeregisterSubscriber, Publish, PubOpt, RegisterSubscriber, RegOpt
-from rfh2.constants import (
-    MQFMT_DEAD_LETTER_HEADER,
-    MQRC_NOT_AUTHORIZED,
-    MQRC_Q_FULL,
-    MQRC_SELECTOR_NOT_ALTERABLE,
-    MQRC_TOPIC_NOT_ALTERABLE,
-    MQRC_UNKNOWN_OBJECT_NAME,
-    MQRC_UNKNOWN_REMOTE_Q_MGR,
-    MQRCCF_ALREADY_JOINED,
-    MQRCCF_DUPLICATE_IDENTITY,
-    MQRCCF_DUPLICATE_SUBSCRIPTION,
-    MQRCCF_NOT_AUTHORIZED,
-    MQRCCF_NOT_REGISTERED,
-    MQRCCF_SUB_IDENTITY_ERROR,
-    MQRCCF_SUBSCRIPTION_IN_USE,
-    MQRCCF_SUBSCRIPTION_LOCKED,
-    MQRCCF_WRONG_USER,
-    reason_text,
-)
+from rfh2 import constants as mq
 from rfh2.dlh import Dlh
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
@@ -63,10 +45,10 @@ from streams.topic_strings import add_prefix
 
 _REFUSED: Final = b"\xff"
 _BY_CODE: Final = {
-    MQRC_Q_FULL: Reason.QUEUE_FULL,
-    MQRC_UNKNOWN_OBJECT_NAME: Reason.QUEUE_GONE,
+    mq.MQRC_Q_FULL: Reason.QUEUE_FULL,
+    mq.MQRC_UNKNOWN_OBJECT_NAME: Reason.QUEUE_GONE,
     MQRC_Q_DELETED: Reason.QUEUE_GONE,
-    MQRC_UNKNOWN_REMOTE_Q_MGR: Reason.TRANSMISSION,
+    mq.MQRC_UNKNOWN_REMOTE_Q_MGR: Reason.TRANSMISSION,
 }
 
 
@@ -204,7 +186,7 @@ def dead_publication(arrival: Arrival) -> DeadPublication | None:
     if arrival.md is None:
         return None
     try:
-        if Mqmd.decode(arrival.md).format != MQFMT_DEAD_LETTER_HEADER:
+        if Mqmd.decode(arrival.md).format != mq.MQFMT_DEAD_LETTER_HEADER:
             return None
         header = decode(arrival.body, arrival.md).headers[0]
     except (DecodeError, IndexError):
@@ -213,23 +195,23 @@ def dead_publication(arrival: Arrival) -> DeadPublication | None:
     if not isinstance(header, Dlh) or wanted is None or not wanted.topics:
         return None
     queue, code = name_of(header.dest_q_name), header.reason
-    why = f"message {arrival.seq} on {arrival.queue} is the dead letter: {code} {reason_text(code)}".rstrip()
+    why = f"message {arrival.seq} on {arrival.queue} is the dead letter: {code} {mq.reason_text(code)}".rstrip()
     return DeadPublication(queue, wanted.topics, _BY_CODE.get(code, Reason.DEAD_LETTER), f"{why} (queue {queue})")
 
 
 _BY_STATE: Final = {
-    MQRC_NOT_AUTHORIZED,
-    MQRC_SELECTOR_NOT_ALTERABLE,
-    MQRC_TOPIC_NOT_ALTERABLE,
-    MQRCCF_ALREADY_JOINED,
-    MQRCCF_DUPLICATE_IDENTITY,
-    MQRCCF_DUPLICATE_SUBSCRIPTION,
-    MQRCCF_NOT_AUTHORIZED,
-    MQRCCF_NOT_REGISTERED,
-    MQRCCF_SUB_IDENTITY_ERROR,
-    MQRCCF_SUBSCRIPTION_IN_USE,
-    MQRCCF_SUBSCRIPTION_LOCKED,
-    MQRCCF_WRONG_USER,
+    mq.MQRC_NOT_AUTHORIZED,
+    mq.MQRC_SELECTOR_NOT_ALTERABLE,
+    mq.MQRC_TOPIC_NOT_ALTERABLE,
+    mq.MQRCCF_ALREADY_JOINED,
+    mq.MQRCCF_DUPLICATE_IDENTITY,
+    mq.MQRCCF_DUPLICATE_SUBSCRIPTION,
+    mq.MQRCCF_NOT_AUTHORIZED,
+    mq.MQRCCF_NOT_REGISTERED,
+    mq.MQRCCF_SUB_IDENTITY_ERROR,
+    mq.MQRCCF_SUBSCRIPTION_IN_USE,
+    mq.MQRCCF_SUBSCRIPTION_LOCKED,
+    mq.MQRCCF_WRONG_USER,
 }
 """The refusals for what others have registered, and for who asks."""
 _ABSENCES: Final = frozenset({Reason.NO_MATCH, Reason.DEREGISTERED, Reason.EXPIRED_SUBSCRIPTION})

@@ -47,15 +47,8 @@ from commands.explain.why.verdict import (
 )
 from commands.headers.response import Completion
 from commands.model import Publish, RegisterSubscriber
+from rfh2 import constants as mq
 from rfh2.captured import iso
-from rfh2.constants import (
-    MQAT_BROKER,
-    MQRC_NOT_AUTHORIZED,
-    MQRC_PUT_INHIBITED,
-    MQRCCF_NO_RETAINED_MSG,
-    MQRCCF_NOT_AUTHORIZED,
-    reason_text,
-)
 from streams.operations import (
     AlterSubscription,
     Delivery,
@@ -73,7 +66,7 @@ from streams.topic_strings import SEPARATOR, add_prefix
 
 # Messages that were refused, could not be read, or were put to a queue that no broker reads: whom that concerns.
 
-_UNAUTHORIZED = (MQRCCF_NOT_AUTHORIZED, MQRC_NOT_AUTHORIZED)
+_UNAUTHORIZED = (mq.MQRCCF_NOT_AUTHORIZED, mq.MQRC_NOT_AUTHORIZED)
 
 
 class Refusals:
@@ -141,7 +134,7 @@ class Refusals:
             self._dead(arrival, dead)
             return
         wanted = attempt(arrival)
-        if wanted is None or wanted.message.mqmd.put_appl_type == MQAT_BROKER:
+        if wanted is None or wanted.message.mqmd.put_appl_type == mq.MQAT_BROKER:
             return
         why = f"message {arrival.seq} was not processed: {not_read(arrival.queue)}"
         if wanted.word == RegisterSubscriber.word:
@@ -212,7 +205,7 @@ class Refusals:
 
     def _refusal(self, arrival: Arrival, outcome: Outcome, topic: str, wanted: Attempt | None) -> tuple[Reason, str]:
         code = outcome.reason or 0
-        if code == MQRC_PUT_INHIBITED:
+        if code == mq.MQRC_PUT_INHIBITED:
             return Reason.PUBLISH_DISABLED, disabled_sentence(topic, self._space.topic_objects)
         why = f"Publish {arrival.seq} was refused: {_code_sentence(code, outcome.why)}"
         if code in _UNAUTHORIZED:
@@ -236,7 +229,7 @@ class Refusals:
 
 
 def _code_sentence(code: int, why: str) -> str:
-    return f"{code} {reason_text(code)}: {why}" if str(code) not in why else why
+    return f"{code} {mq.reason_text(code)}: {why}" if str(code) not in why else why
 
 
 _MOST_RETAINED: Final = 100
@@ -310,7 +303,7 @@ class Explainer:
             self._refusals.not_read(arrival)
         else:
             self._roster.apply(outcome.effects[len(trace.expired) :], arrival)
-            if outcome.completion is Completion.ERROR and outcome.reason != MQRCCF_NO_RETAINED_MSG:
+            if outcome.completion is Completion.ERROR and outcome.reason != mq.MQRCCF_NO_RETAINED_MSG:
                 self._refusals.refused(arrival, outcome, trace)
             else:
                 self._carried_out(arrival, outcome, trace)

@@ -18,24 +18,7 @@ from commands.broker.times import EPOCH
 from commands.explain.why import Reason
 from commands.explain.why.near import first_near_misses
 from commands.model import RegOpt
-from commands.replay.analysis.tables import (
-    APPLICATIONS,
-    DUPLICATES,
-    ERRORS,
-    MINUTES,
-    NEVER_MATCHED,
-    NEVER_SUBSCRIBED,
-    QMGRS,
-    REASONS,
-    SECONDS,
-    STREAMS,
-    TOPICS,
-    UNREAD,
-    Row,
-    Table,
-    TableView,
-    seconds_are_kept,
-)
+from commands.replay.analysis import tables
 from commands.replay.periods import PeriodCounts
 from rfh2.constants import REASON_NAMES
 from streams.index import SubscriptionIndex
@@ -51,7 +34,7 @@ MOST_TOPICS: Final = 100_000
 _Guess = tuple[str, str]
 
 
-def with_likely_reasons(subscriptions: Sequence[Row], topics: Sequence[Row]) -> list[Row]:
+def with_likely_reasons(subscriptions: Sequence[tables.Row], topics: Sequence[tables.Row]) -> list[tables.Row]:
     """The rows of ``never_matched``, each with a reason of ``qpubsub why`` and its sentence."""
     guesses: dict[str, dict[str, _Guess]] = {}
     topics_of = _by_qmgr(topics)
@@ -64,14 +47,14 @@ def with_likely_reasons(subscriptions: Sequence[Row], topics: Sequence[Row]) -> 
     return found
 
 
-def _by_qmgr(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def _by_qmgr(rows: Sequence[tables.Row]) -> dict[str, list[tables.Row]]:
+    found: dict[str, list[tables.Row]] = {}
     for row in rows:
         found.setdefault(str(row["qmgr"]), []).append(row)
     return found
 
 
-def _guesses(rows: Sequence[Row], topics: Sequence[Row]) -> Iterator[tuple[str, _Guess]]:
+def _guesses(rows: Sequence[tables.Row], topics: Sequence[tables.Row]) -> Iterator[tuple[str, _Guess]]:
     """Of one queue manager: sub_id, and the guess."""
     subscriptions = {str(row["sub_id"]): _subscription(row) for row in rows}
     selected = _selected(subscriptions.values(), topics)
@@ -90,7 +73,7 @@ def _guesses(rows: Sequence[Row], topics: Sequence[Row]) -> Iterator[tuple[str, 
             yield sub_id, (Reason.NO_MATCH.value, "nothing was published on a topic that it selects")
 
 
-def _kept_back(row: Row, topic: Row) -> _Guess:
+def _kept_back(row: tables.Row, topic: tables.Row) -> _Guess:
     """Why a topic that the subscription selects did not reach it."""
     published, registered = topic["last_time"], row["first_time"]
     if isinstance(published, datetime) and isinstance(registered, datetime) and published < registered:
@@ -100,7 +83,7 @@ def _kept_back(row: Row, topic: Row) -> _Guess:
     return "", f"what was published on {topic['topic']!r} was kept back: qpubsub why says by which rule"
 
 
-def _subscription(row: Row) -> Subscription:
+def _subscription(row: tables.Row) -> Subscription:
     topic_string, written = str(row["topic_string"]), str(row["topic"])
     # The prefix of a stream or a subscription point has no character that an escape would change, or nearly never.
     prefix = topic_string.removesuffix(f"{SEPARATOR}{written}") if topic_string != written else ""
@@ -120,12 +103,12 @@ def _subscription(row: Row) -> Subscription:
     )
 
 
-def _selected(subscriptions: Iterable[Subscription], topics: Iterable[Row]) -> dict[str, Row]:
+def _selected(subscriptions: Iterable[Subscription], topics: Iterable[tables.Row]) -> dict[str, tables.Row]:
     """By sub_id the topic, of those that a subscription selects, on which something was published last."""
     index = SubscriptionIndex(1)
     for subscription in subscriptions:
         index.add(subscription)
-    found: dict[str, Row] = {}
+    found: dict[str, tables.Row] = {}
     for topic in topics:
         if not topic["publications"]:
             continue
@@ -136,7 +119,7 @@ def _selected(subscriptions: Iterable[Subscription], topics: Iterable[Row]) -> d
     return found
 
 
-def _time(topic: Row) -> datetime:
+def _time(topic: tables.Row) -> datetime:
     time = topic["last_time"]
     return time if isinstance(time, datetime) else EPOCH
 
@@ -150,25 +133,30 @@ class Asked:
     """
 
     title: str
-    of: Table | TableView
+    of: tables.Table | tables.TableView
     shown: tuple[str, ...]
     bar: str
     label: tuple[str, ...]
     nothing: str
 
     @property
-    def table(self) -> Table:
+    def table(self) -> tables.Table:
         """The table that its rows are from."""
-        return self.of.table if isinstance(self.of, TableView) else self.of
+        return self.of.table if isinstance(self.of, tables.TableView) else self.of
 
 
 SECTIONS: Final = (
     Asked(
-        "Queue managers", QMGRS, ("qmgr", "messages", "publications", "deliveries", "errors"), "messages", (), "none"
+        "Queue managers",
+        tables.QMGRS,
+        ("qmgr", "messages", "publications", "deliveries", "errors"),
+        "messages",
+        (),
+        "none",
     ),
     Asked(
         "Traffic by stream",
-        STREAMS,
+        tables.STREAMS,
         ("qmgr", "queue", "messages", "bytes", "publications", "deliveries", "errors"),
         "messages",
         ("queue",),
@@ -176,7 +164,7 @@ SECTIONS: Final = (
     ),
     Asked(
         "Traffic by topic",
-        TOPICS,
+        tables.TOPICS,
         ("qmgr", "topic", "publications", "bytes", "deliveries", "retained", "read"),
         "publications",
         ("topic",),
@@ -184,7 +172,7 @@ SECTIONS: Final = (
     ),
     Asked(
         "Traffic by application",
-        APPLICATIONS,
+        tables.APPLICATIONS,
         ("qmgr", "application", "user", "messages", "publications", "registrations", "requests", "errors"),
         "messages",
         ("application", "user"),
@@ -192,7 +180,7 @@ SECTIONS: Final = (
     ),
     Asked(
         "Subscriptions never matched",
-        NEVER_MATCHED,
+        tables.NEVER_MATCHED,
         ("qmgr", "subscriber", "topic", "sub_name", "user", LIKELY_REASON, "first_seq"),
         "",
         (),
@@ -200,7 +188,7 @@ SECTIONS: Final = (
     ),
     Asked(
         "Topics never subscribed",
-        NEVER_SUBSCRIBED,
+        tables.NEVER_SUBSCRIBED,
         ("qmgr", "topic", "publications", "bytes", "queue"),
         "publications",
         ("topic",),
@@ -208,7 +196,7 @@ SECTIONS: Final = (
     ),
     Asked(
         "Duplicate deliveries from overlapping subscriptions",
-        DUPLICATES,
+        tables.DUPLICATES,
         ("qmgr", "subscriber", "subscriptions", "publications", "extra", "topic"),
         "extra",
         ("subscriber",),
@@ -216,7 +204,7 @@ SECTIONS: Final = (
     ),
     Asked(
         "Retained publications that no program reads",
-        UNREAD,
+        tables.UNREAD,
         ("qmgr", "topic", "retained", "bytes", "deliveries", "last_time"),
         "retained",
         ("topic",),
@@ -224,7 +212,7 @@ SECTIONS: Final = (
     ),
     Asked(
         "Errors and warnings by reason",
-        REASONS,
+        tables.REASONS,
         ("completion", "reason", "command", "count", "answered", "dead_letters", "first_seq"),
         "count",
         ("reason", "command"),
@@ -232,7 +220,7 @@ SECTIONS: Final = (
     ),
     Asked(
         "Errors and warnings by program",
-        ERRORS,
+        tables.ERRORS,
         (
             "qmgr",
             "reason",
@@ -254,7 +242,7 @@ SECTIONS: Final = (
 
 def columns_of(asked: Asked) -> tuple[str, ...]:
     """All columns of the rows of a section."""
-    return (*asked.table.columns, *((LIKELY_REASON, LIKELY_DETAIL) if asked.of is NEVER_MATCHED else ()))
+    return (*asked.table.columns, *((LIKELY_REASON, LIKELY_DETAIL) if asked.of is tables.NEVER_MATCHED else ()))
 
 
 class Section(BaseModel):
@@ -265,7 +253,7 @@ class Section(BaseModel):
     name: str
     title: str
     count: int
-    rows: tuple[Row, ...]
+    rows: tuple[tables.Row, ...]
 
 
 class AnalysisPeriod(BaseModel):
@@ -304,7 +292,7 @@ class AnalysisReport(BaseModel):
         raise KeyError(name)
 
 
-Look = Callable[[Table | TableView, int | None], tuple[int, Sequence[Row]]]
+Look = Callable[[tables.Table | tables.TableView, int | None], tuple[int, Sequence[tables.Row]]]
 """How many rows a table or a view has, and the first so many of them (None: all), sorted."""
 
 
@@ -313,10 +301,10 @@ def report_of(look: Look, semantics: str, most: int) -> AnalysisReport:
     sections = []
     for asked in SECTIONS:
         count, rows = look(asked.of, most)
-        if asked.of is NEVER_MATCHED and rows:
-            rows = with_likely_reasons(rows, look(TOPICS, MOST_TOPICS)[1])
+        if asked.of is tables.NEVER_MATCHED and rows:
+            rows = with_likely_reasons(rows, look(tables.TOPICS, MOST_TOPICS)[1])
         sections.append(Section(name=asked.of.name, title=asked.title, count=count, rows=tuple(rows)))
-    qmgrs = look(QMGRS, None)[1]
+    qmgrs = look(tables.QMGRS, None)[1]
     times = [row[name] for row in qmgrs for name in ("first_time", "last_time")]
     known = [time for time in times if isinstance(time, datetime)]
     length, timeline = _timeline(look)
@@ -332,21 +320,21 @@ def report_of(look: Look, semantics: str, most: int) -> AnalysisReport:
 
 
 def _timeline(look: Look) -> tuple[int, tuple[AnalysisPeriod, ...]]:
-    rows = look(MINUTES, None)[1]
+    rows = look(tables.MINUTES, None)[1]
     moments = [moment for row in rows if isinstance(moment := row["minute"], datetime)]
-    if moments and seconds_are_kept(min(moments), max(moments)):
-        rows = look(SECONDS, None)[1]
+    if moments and tables.seconds_are_kept(min(moments), max(moments)):
+        rows = look(tables.SECONDS, None)[1]
         moments = [moment for row in rows if isinstance(moment := row["second"], datetime)]
-    counts = PeriodCounts(len(MINUTES.sums))
+    counts = PeriodCounts(len(tables.MINUTES.sums))
     for moment, row in zip(moments, rows, strict=True):
-        counts.add(moment, [_number(row, name) for name in MINUTES.sums])
+        counts.add(moment, [_number(row, name) for name in tables.MINUTES.sums])
     return counts.length_s, tuple(
-        AnalysisPeriod(start=start, **dict(zip(MINUTES.sums, sums, strict=True)))
+        AnalysisPeriod(start=start, **dict(zip(tables.MINUTES.sums, sums, strict=True)))
         for start, sums in counts.periods().items()
     )
 
 
-def _number(row: Row, name: str) -> int:
+def _number(row: tables.Row, name: str) -> int:
     value = row[name]
     assert isinstance(value, int)
     return value

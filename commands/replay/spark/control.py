@@ -57,13 +57,7 @@ from commands.broker.times import to_microseconds
 from commands.replay.spark.prepare import TICK, Expiry, Prepared, Work, once
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, batches_of, columns
-from streams.operations import (
-    ClearRetained,
-    Effect,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations as op
 from streams.patterns import parse_pattern
 from streams.subscriptions import Subscription
 
@@ -364,7 +358,7 @@ class _ControlPlane:
         yield from self._changed(seq, outcome.effects)
         assert outcome.trace is not None
         for traced in outcome.trace.operations:
-            if isinstance(clears := traced.operation, ClearRetained):
+            if isinstance(clears := traced.operation, op.ClearRetained):
                 pattern = parse_pattern(clears.topic_string, clears.wildcard)
                 only = None if pattern.is_wild else pattern.literal
                 yield (self._qmgr, DELETED, None, None, None, only, seq, now, pickle.dumps(clears))
@@ -374,15 +368,15 @@ class _ControlPlane:
         for after, subscription in self._since.values():
             yield from self._subscribed(after, FOREVER, subscription)
 
-    def _changed(self, seq: int, effects: Iterable[Effect]) -> Iterator[tuple[Any, ...]]:
+    def _changed(self, seq: int, effects: Iterable[op.Effect]) -> Iterator[tuple[Any, ...]]:
         for effect in effects:
             match effect:
-                case SubscriptionAdded(subscription):
+                case op.SubscriptionAdded(subscription):
                     self._since[subscription.sub_id] = (seq, subscription)
-                case SubscriptionAltered(before, subscription):
+                case op.SubscriptionAltered(before, subscription):
                     yield from self._closed(seq, before)
                     self._since[subscription.sub_id] = (seq, subscription)
-                case SubscriptionRemoved(subscription):
+                case op.SubscriptionRemoved(subscription):
                     yield from self._closed(seq, subscription)
 
     def _closed(self, seq: int, subscription: Subscription) -> Iterator[tuple[Any, ...]]:

@@ -248,7 +248,7 @@ def _is_submitted() -> bool:
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``qpubsub`` and the functions of ``sql_functions`` known to a session."""
+    """Make the format ``qpubsub`` and the SQL functions of ``captured_values`` known to a session."""
     # Spark refuses a source that takes conditions unless the session allows it.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(CaptureDataSource)

@@ -39,24 +39,14 @@ from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, STREAMED, check_columns
 from rfh2.errors import QPubSubError
 from rfh2.message import decode, encode
-from streams.operations import (
-    Effect,
-    Publication,
-    Published,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations as op
 
 # A broker that continues another one: its knowledge as rows of a state, and the next messages.
 #
 # Between two batches of a continuous replay, a broker is stored as rows: its subscriptions, its retained publications,
 # and a position in the order of ``seq``. A broker made from the rows makes the same puts as the first one would.
 
-_ATTRIBUTES: Final = tuple(each.name for each in fields(Publication) if each.name != "message")
+_ATTRIBUTES: Final = tuple(each.name for each in fields(op.Publication) if each.name != "message")
 
 
 class RetainedRow(NamedTuple):
@@ -92,14 +82,14 @@ def continued(
     """A broker with these subscriptions and these retained publications, which are given by topic string."""
     broker = setting.broker(qmgr)
     known = [subscription_of(state) for state in subscriptions]
-    published: dict[tuple[int, str], Publication] = {}
+    published: dict[tuple[int, str], op.Publication] = {}
     restored = []
     for topic, row in retained:
         # What one message published on several topics stays one publication.
         key = (row.seq, row.attributes)
         if key not in published:
             published[key] = _publication(row)
-        restored.append(RetainedPublication(topic, published[key]))
+        restored.append(op.RetainedPublication(topic, published[key]))
     broker.space.restore(known, restored, setting.broker(qmgr).space)
     return broker
 
@@ -116,25 +106,25 @@ class Changes:
         """The state of a broker before its first message."""
         return cls({each.sub_id: subscription_state(each) for each in broker.space.subscriptions()})
 
-    def take(self, seq: int, effects: Iterable[Effect]) -> None:
+    def take(self, seq: int, effects: Iterable[op.Effect]) -> None:
         """Note the changes of one message."""
-        last: tuple[Published, RetainedRow] | None = None
+        last: tuple[op.Published, RetainedRow] | None = None
         for effect in effects:
             match effect:
-                case SubscriptionAdded(subscription) | SubscriptionAltered(_, subscription):
+                case op.SubscriptionAdded(subscription) | op.SubscriptionAltered(_, subscription):
                     self.subscriptions[subscription.sub_id] = subscription_state(subscription)
-                case SubscriptionRemoved(subscription):
+                case op.SubscriptionRemoved(subscription):
                     self.subscriptions[subscription.sub_id] = None
-                case RetainedStored(retained):
+                case op.RetainedStored(retained):
                     # Topics that retain one publication share its bytes.
                     if last is None or last[0] is not retained.publication:
                         last = retained.publication, _retained_row(seq, retained.publication)
                     self.retained[retained.topic_string] = last[1]
-                case RetainedCleared(topic):
+                case op.RetainedCleared(topic):
                     self.retained[topic] = None
 
 
-def _retained_row(seq: int, publication: Published) -> RetainedRow:
+def _retained_row(seq: int, publication: op.Published) -> RetainedRow:
     attributes: dict[str, Any] = {}
     for name in _ATTRIBUTES:
         value = getattr(publication, name)
@@ -143,12 +133,12 @@ def _retained_row(seq: int, publication: Published) -> RetainedRow:
     return RetainedRow(seq, json.dumps(attributes), message.mqmd.encode(), encode(message))
 
 
-def _publication(row: RetainedRow) -> Publication:
+def _publication(row: RetainedRow) -> op.Publication:
     attributes: dict[str, Any] = {
         name: from_microseconds(value["us"]) if isinstance(value, dict) else value
         for name, value in json.loads(row.attributes).items()
     }
-    return Publication(decode(row.body, row.md), **attributes)
+    return op.Publication(decode(row.body, row.md), **attributes)
 
 
 # Which messages are next

@@ -54,15 +54,7 @@ from commands.templates.templates import PublicationTemplates
 from rfh2.errors import DecodeError
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
-from streams.operations import (
-    ClearRetained,
-    Effect,
-    Publication,
-    Published,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-)
+from streams import operations as op
 
 # What is retained at the beginning of each range.
 #
@@ -256,12 +248,12 @@ class _Range:
         self._broker = broker
         broker.space.restore((), ())
         self._templates = PublicationTemplates(broker, effects=True)
-        self._last: dict[str, tuple[int, Published]] = {}
+        self._last: dict[str, tuple[int, op.Published]] = {}
 
     def process(self, arrival: Arrival) -> None:
         """One message."""
         for effect in self._templates.process(arrival).effects:
-            if isinstance(effect, RetainedStored):
+            if isinstance(effect, op.RetainedStored):
                 self._last[effect.retained.topic_string] = (arrival.seq, effect.retained.publication)
         self._broker.space.forget_retained()
 
@@ -271,9 +263,9 @@ class _Range:
             yield topic, seq, pickle.dumps(_without_message(published))
 
 
-def _without_message(published: Published) -> Publication:
+def _without_message(published: op.Published) -> op.Publication:
     fields = (published.published_at, published.expires_at, published.local, published.stream, published.sub_point)
-    return Publication(_NOTHING, *fields)
+    return op.Publication(_NOTHING, *fields)
 
 
 def kept_of(setup: ControlPlaneSetup) -> Work:
@@ -309,13 +301,13 @@ class _Timeline:
         self._space = setting.broker(qmgr).space
         self._stored: dict[str, tuple[int, datetime | None]] = {}
 
-    def store(self, topic: str, seq: int, publication: Publication) -> Iterator[tuple[Any, ...]]:
+    def store(self, topic: str, seq: int, publication: op.Publication) -> Iterator[tuple[Any, ...]]:
         """A publication of message *seq* is retained."""
         yield from self._ended(topic, seq)
-        self._space.retain(RetainedPublication(topic, publication))
+        self._space.retain(op.RetainedPublication(topic, publication))
         self._stored[topic] = (seq, publication.expires_at)
 
-    def delete(self, seq: int, now: datetime, clears: ClearRetained) -> Iterator[tuple[Any, ...]]:
+    def delete(self, seq: int, now: datetime, clears: op.ClearRetained) -> Iterator[tuple[Any, ...]]:
         """Message *seq* is a DeletePub."""
         yield from self._cleared(seq, self._space.apply(clears, now))
 
@@ -323,9 +315,9 @@ class _Timeline:
         """Things expire with message *seq*."""
         yield from self._cleared(seq, self._space.expire(now))
 
-    def _cleared(self, seq: int, effects: Iterable[Effect]) -> Iterator[tuple[Any, ...]]:
+    def _cleared(self, seq: int, effects: Iterable[op.Effect]) -> Iterator[tuple[Any, ...]]:
         for effect in effects:
-            if isinstance(effect, RetainedCleared):
+            if isinstance(effect, op.RetainedCleared):
                 yield from self._ended(effect.topic_string, seq)
 
     def end(self) -> Iterator[tuple[Any, ...]]:
