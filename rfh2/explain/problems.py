@@ -1,7 +1,5 @@
 """The problems of a message on the wire: all that can be found without knowing what a command means."""
 
-from __future__ import annotations
-
 import binascii
 import re
 from collections.abc import Callable, Iterator
