@@ -29,7 +29,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from commands.config.home import Home, parse_home
 from rfh2.constants import MQ_EXIT_DATA_LENGTH
@@ -54,10 +54,8 @@ NO_STANDBY: Final = (
 """What to do instead of ``run --standby``."""
 
 
-class Secret(BaseModel):
+class Secret(BaseModel, frozen=True, extra="forbid"):
     """The user and password of the bridge at the other side. At most one of password_file and password_env."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     user: str | None = None
     password_file: Path | None = None
@@ -85,14 +83,12 @@ class Secret(BaseModel):
             raise ConfigError("password_file", f"{self.password_file}: {system_words(error)}") from error
 
 
-class KafkaRoute(BaseModel):
+class KafkaRoute(BaseModel, frozen=True, extra="forbid"):
     """Table [[topics.kafka.routes]]: the Kafka topic of some topic strings; the first route that selects one counts.
 
     pattern: topic strings, with + and #. topic: of Kafka. key: of records; ``{topic}`` is the topic string, ``{2}`` its
     second level. native: the topic string of a record that does not say it; ``{key}`` is its key.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pattern: str
     topic: str
@@ -100,15 +96,13 @@ class KafkaRoute(BaseModel):
     native: str = "{key}"
 
 
-class KafkaConfig(BaseModel):
+class KafkaConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [topics.kafka].
 
     topic: of publications that no route selects; with ``.retained`` and ``.state`` behind its name, the topic of what
     is retained and that of the bridges. partitions: of the topics of publications that the bridge makes.
     sasl_mechanism: how the user proves the password; None for no user. client: settings of librdkafka.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     topic: str = "qpubsub"
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 6
@@ -194,7 +188,7 @@ class QueuesConfig(Secret):
         return (*super().secret_files, *(() if self.key_file is None else (self.key_file,)))
 
 
-class ChannelRule(BaseModel):
+class ChannelRule(BaseModel, frozen=True, extra="forbid"):
     """Table [listener.channels.NAME], NAME a server-connection channel, ``*`` for those that are not named.
 
     mcauser: the user as which its programs work, "" for their own. addresses: the networks from which programs may
@@ -202,23 +196,19 @@ class ChannelRule(BaseModel):
     is required, whatever ``connauth`` says.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     mcauser: str = Field("", max_length=12)
     addresses: tuple[str, ...] = ()
     block_users: tuple[str, ...] = ("*MQADMIN",)
     password: bool = False
 
 
-class ConnAuth(BaseModel):
+class ConnAuth(BaseModel, frozen=True, extra="forbid"):
     """Table [listener.connauth]: when passwords are compared, in the words of IBM's AUTHINFO of type IDPWOS.
 
     authenmd: with what: ``file`` (``users_file``) or ``pam``. chckclnt: ``none``, ``optional`` (where one is given),
     ``required``, ``reqdadm`` (as optional; privileged users need one). adoptctx: whether a program then works as the
     user of the password. faildlay: seconds until a wrong one is refused. pam_service: the file in ``/etc/pam.d``.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     authenmd: Literal["file", "pam"] = "file"
     chckclnt: Literal["none", "optional", "required", "reqdadm"] = "reqdadm"
@@ -227,17 +217,15 @@ class ConnAuth(BaseModel):
     pam_service: str = Field("qpubsub", pattern=r"^[\w.-]+$")
 
 
-class ListenerTls(BaseModel):
+class ListenerTls(BaseModel, frozen=True, extra="forbid"):
     """Table [listener.tls]. ca_file: clients must show a certificate that it verifies."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cert_file: Path
     key_file: Path
     ca_file: Path | None = None
 
 
-class ListenerConfig(BaseModel):
+class ListenerConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [listener]: programs that connect as MQ clients.
 
     listen: HOST:PORT, or a port on the loopback address. users_file: one ``user:hash`` on each line. plain_passwords:
@@ -246,8 +234,6 @@ class ListenerConfig(BaseModel):
     bytes (MAXMSGL). memory_megabytes: of all messages that are received or sent at a time. heartbeat: seconds (HBINT);
     the longer one, this or the client's, is agreed.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     listen: str | None = None
     channels: dict[str, ChannelRule] = {}
@@ -274,10 +260,8 @@ class ListenerConfig(BaseModel):
         return keys if self.users_file is None else (*keys, self.users_file)
 
 
-class MqscConfig(BaseModel):
+class MqscConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [mqsc]. directory: of scripts ``*.mqsc`` that ``run`` applies at its start, and again when they change."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     directory: Path | None = None
 
@@ -306,21 +290,17 @@ def _home(value: object) -> object:
     return parse_home(value) if isinstance(value, str) else value
 
 
-class StoreConfig(BaseModel):
+class StoreConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [store]: where queue managers are. home: where neither --home nor [run] says so."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     home: Annotated[Home | None, BeforeValidator(_home)] = None
 
 
-class RunConfig(BaseModel):
+class RunConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [run]: options of ``run`` that have no table of their own, by their names without the hyphens.
 
     None for what the option's own default is. as_json: its key is ``json``.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     qmgr: str | None = None
     home: Annotated[Home | None, BeforeValidator(_home)] = None
@@ -344,14 +324,12 @@ class RunConfig(BaseModel):
         return {names.get(name, name): value for name, value in self if value is not None}
 
 
-class MetricsConfig(BaseModel):
+class MetricsConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [metrics]: the port of ``--metrics``.
 
     listen: HOST:PORT, or a port on the loopback address. queues, topics, subscriptions: patterns with ``*`` for those
     that have series of their own; ``!`` before a pattern leaves out.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     listen: str | None = None
     queues: tuple[str, ...] = ("*",)
@@ -359,29 +337,25 @@ class MetricsConfig(BaseModel):
     subscriptions: tuple[str, ...] = ()
 
 
-class TracingConfig(BaseModel):
+class TracingConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [tracing]: where spans go.
 
     endpoint: URL of an OTLP collector, or ``console``. load: the part of the processor's time that traces may take,
     from 0 to 1; commands beyond it are not traced. share: of the commands without a trace context, from 0 to 1.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     endpoint: str | None = None
     load: Annotated[float, Field(gt=0, le=1)] = 0.005
     share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
-class PublishExitConfig(BaseModel):
+class PublishExitConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [publish_exit]: the stanza PublishSubscribe of qm.ini (guide 4.6.2.4). One of the first three, or none.
 
     path: PublishExitPath, a Python file; function: PublishExitFunction in it. entry_point: of an installed package,
     in group ``qpubsub.publish_exits``. program: a program and its arguments, which reads and writes lines of JSON.
     data: PublishExitData. seconds: the longest time for one call.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path | None = None
     entry_point: str | None = None
@@ -406,14 +380,12 @@ class PublishExitConfig(BaseModel):
         return self
 
 
-class ConsoleConfig(BaseModel):
+class ConsoleConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [console]: the console in the browser, of ``run --console`` and of the verb ``console``.
 
     write: whether it may change something. users_file: who may look; one ``user:hash`` on each line. tls: the
     certificate. names: under which browsers reach it, beside its addresses.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     write: bool = False
     users_file: Path | None = None
@@ -427,10 +399,8 @@ class ConsoleConfig(BaseModel):
         return keys if self.users_file is None else (*keys, self.users_file)
 
 
-class Config(BaseModel):
+class Config(BaseModel, frozen=True, extra="forbid"):
     """The whole file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: RunConfig = RunConfig()
     store: StoreConfig = StoreConfig()

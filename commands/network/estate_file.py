@@ -35,7 +35,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from commands.broker.identity import NAME_SEPARATOR
 from commands.broker.objects import is_object_name
@@ -56,10 +56,8 @@ class TableFileError(QPubSubError):
         return f"{self.where}: {self.why}"
 
 
-class Table(BaseModel):
+class Table(BaseModel, frozen=True, extra="forbid"):
     """A table of such a file; an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 T = TypeVar("T", bound=Table)

@@ -17,7 +17,7 @@ from itertools import accumulate
 from struct import Struct
 from typing import Final, NamedTuple, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.explain.build import CommandSpec, command_message
@@ -36,7 +36,7 @@ class WorkloadError(QPubSubError):
     """Options that contradict each other."""
 
 
-class WorkloadOptions(BaseModel):
+class WorkloadOptions(BaseModel, frozen=True, extra="forbid"):
     """The options of a generated workload; shares are between 0 and 1.
 
     seed: another seed, another workload. messages: how many in all. start: time of the first message, UTC. per_second:
@@ -49,8 +49,6 @@ class WorkloadOptions(BaseModel):
     share of publications to two topics. persistent: share of publications. errors: share of messages that are wrong in
     one of several ways. strays: share of messages on queues that no broker reads. body_bytes: data in a publication.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = 0
     messages: int = Field(default=10_000, ge=0)

@@ -246,6 +246,9 @@ _BOOLEANS: Final = {"1": True, "TRUE": True, "true": True, "0": False, "FALSE": 
 _DELIVERY_MODES: Final = {0: "NON_PERSISTENT", 1: "PERSISTENT"}
 
 
+_Found = Value | None  # evaluated once, and not with each message
+
+
 def message_properties(message: Message) -> Lookup:
     """A look-up of the properties of *message* by canonical name, for Selector.matches. It raises nothing.
 
@@ -258,7 +261,7 @@ def message_properties(message: Message) -> Lookup:
     read: dict[str, list[dict[str, folders.Value]]] = {}
     resolved: dict[str, Value | None] = {}
 
-    def element(folder: str, path: str) -> Value | None:
+    def element(folder: str, path: str) -> _Found:
         if folder not in read:
             read[folder] = [values for one in held for values in _contents(one, folder)]
         for values in read[folder]:
@@ -267,7 +270,7 @@ def message_properties(message: Message) -> Lookup:
                 return value
         return None
 
-    def resolve(name: str) -> Value | None:
+    def resolve(name: str) -> _Found:
         field = _MQMD_FIELD.get(name)
         if field is not None:
             content: Value = field(message.mqmd)
@@ -285,7 +288,7 @@ def message_properties(message: Message) -> Lookup:
             return element("usr", name) if value is None else value
         return _typed(value, FOLDER_KINDS.get(name))
 
-    def get(name: str) -> Value | None:
+    def get(name: str) -> _Found:
         # Many selectors are applied to one message, and they ask for the same few names
         if name not in resolved:
             resolved[name] = resolve(name)

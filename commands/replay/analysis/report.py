@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from commands.broker.times import EPOCH
 from commands.explain.why import Reason
@@ -243,10 +243,8 @@ def columns_of(asked: Asked) -> tuple[str, ...]:
     return (*asked.table.columns, *((LIKELY_REASON, LIKELY_DETAIL) if asked.of is tables.NEVER_MATCHED else ()))
 
 
-class Section(BaseModel):
+class Section(BaseModel, frozen=True):
     """One section: the first rows, and how many there are. name: of its table, or of its view."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     title: str
@@ -254,10 +252,8 @@ class Section(BaseModel):
     rows: tuple[tables.Row, ...]
 
 
-class AnalysisPeriod(BaseModel):
+class AnalysisPeriod(BaseModel, frozen=True):
     """Traffic of a stretch of captured time that begins at *start*."""
-
-    model_config = ConfigDict(frozen=True)
 
     start: datetime
     messages: int
@@ -266,13 +262,11 @@ class AnalysisPeriod(BaseModel):
     errors: int
 
 
-class AnalysisReport(BaseModel):
+class AnalysisReport(BaseModel, frozen=True):
     """What is in a capture. semantics: under which it was replayed.
 
     timeline: periods of *period_s* seconds (``commands.replay.periods``); those without a message are left out.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     semantics: str
     messages: int

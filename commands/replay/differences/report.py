@@ -25,7 +25,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from commands.replay.periods import PeriodCounts
 from rfh2.errors import QPubSubError
@@ -51,7 +51,7 @@ class Change(StrEnum):
     ANSWER = "answer"
 
 
-class PutDifference(BaseModel):
+class PutDifference(BaseModel, frozen=True):
     """One difference, in what one command leads to, for one subscriber or for the command's sender.
 
     seq, time, qmgr, user, program, command: of the command; program is PutApplName. rule: D01 to D34, or ``finding``.
@@ -59,8 +59,6 @@ class PutDifference(BaseModel):
     for an answer, where it goes, without sub_user. topic: as the subscriber sees. old, new: how many messages each
     version puts or, of an answer, what it says. why: for people.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     seq: int
     time: datetime | None
@@ -184,13 +182,11 @@ _MOST_PLACES: Final = 1_000_000
 _ON: Final = " on "
 
 
-class ReportLine(BaseModel):
+class ReportLine(BaseModel, frozen=True):
     """One line of a table: how often each change was met. name: of the rule, the subscriber or the topic.
 
     first: the first difference of a subscriber.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     total: int
@@ -209,10 +205,8 @@ class RuleLine(ReportLine):
     examples: tuple[PutDifference, ...]
 
 
-class SignLine(BaseModel):
+class SignLine(BaseModel, frozen=True):
     """A rule for which the capture has signs. first_seq: the message with the first sign."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     title: str
@@ -221,13 +215,11 @@ class SignLine(BaseModel):
     first_seq: int
 
 
-class DeliveryLine(BaseModel):
+class DeliveryLine(BaseModel, frozen=True):
     """A queue with captured deliveries, and how many each version puts there.
 
     missing: of those captured, which the version does not put. only: which it puts, and which were not captured.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     qmgr: str
     queue: str
@@ -245,16 +237,14 @@ class DeliveryLine(BaseModel):
         return not self.missing_in_new and not self.only_in_new
 
 
-class DifferencePeriod(BaseModel):
+class DifferencePeriod(BaseModel, frozen=True):
     """Differences of a stretch of captured time that begins at *start*."""
-
-    model_config = ConfigDict(frozen=True)
 
     start: datetime
     changes: dict[Change, int]
 
 
-class DifferenceReport(BaseModel):
+class DifferenceReport(BaseModel, frozen=True):
     """What would change. messages: replayed. differing: commands of which the puts differ. findings: without a rule.
 
     subscribers, topics: those with differences, most first. deliveries: compared with what was captured on subscriber
@@ -262,8 +252,6 @@ class DifferenceReport(BaseModel):
     for them. timeline: periods of equal length, as ``commands.replay.periods`` chooses it; those
     without a difference are left out.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     messages: int
     differing: int

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from commands.broker.outcome import Arrival
 from commands.explain.problems import command_of
@@ -36,7 +36,7 @@ _UNKNOWN = (
 )
 
 
-class ShadowReport(BaseModel):
+class ShadowReport(BaseModel, frozen=True):
     """What a shadow has seen. since, until: the times of the first and the last message, None for none.
 
     messages: of the capture. same: how many captured publications version 7 puts as well. differences, findings: how
@@ -44,8 +44,6 @@ class ShadowReport(BaseModel):
     unwatched: publications for queues on which nothing was captured, by queue. not_processed: messages on streams that
     neither version knows.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     since: datetime | None
     until: datetime | None
