@@ -28,7 +28,7 @@ from commands.broker.objects import Definition, Objects, definition_of, kind_of,
 from commands.broker.state import subscription_state
 from commands.disk.files import directory_to_disk, make_directory, private, put_in_place, to_disk
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.copying import copy_of
+from commands.qmgr.store.opening import copy_of
 from commands.terminal.counted import counted
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled

@@ -17,10 +17,9 @@ from commands.config.home import Home
 from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import Address, parse_mq_address
 from commands.disk.files import closing as closing_of
-from commands.links.checking.client import ClientCheck
 from commands.links.checking.mq import MqCheck
-from commands.links.checking.trees import CheckResult, KafkaCheck, MqttCheck, NatsCheck
-from commands.links.mqtt.topics import filter_of
+from commands.links.checking.trees import CheckResult, ClientCheck, KafkaCheck, MqttCheck, NatsCheck
+from commands.links.mqtt.packets import filter_of
 from commands.links.opening import Places, leaving
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
 from commands.options.verb import FILE, verb

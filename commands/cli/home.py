@@ -7,7 +7,7 @@ import click
 from commands.config.home import Home
 from commands.options.queue_manager import HomeType
 from commands.options.verb import json_option, verb_group
-from commands.qmgr.store import copying, queue_managers
+from commands.qmgr.store import opening, queue_managers
 from commands.terminal.console import Console, ExitCode
 from rfh2.errors import StoreError
 
@@ -41,7 +41,7 @@ def copy(console: Console, source: Home, target: Home, wanted: tuple[str, ...], 
     worst = ExitCode.DONE
     for name in names:
         try:
-            is_new = copying.copy(source, target, name)
+            is_new = opening.copy(source, target, name)
         except StoreError as error:
             console.warn(f"queue manager {name} was not copied: {error}")
             worst = ExitCode.PROBLEMS

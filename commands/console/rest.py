@@ -41,7 +41,7 @@ from commands.mqsc.model import Command, Keyword, Statement, Value
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import about_command
 from commands.mqsc.pcf.json_commands import JsonCommandError, answered, is_structured, read_command
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore
 from commands.running.mqsc_scripts import runner_of

@@ -17,9 +17,8 @@ from commands.broker.authority import GroupsOf
 from commands.mqsc.pcf.json_commands import JsonCommandError
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import Program
-from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.getting import GetOptions, Got
-from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues, Target
+from commands.qmgr.mqi.handles import Application, ConnectedProgram, OpenQueues, Target
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import mqi_constants as m

@@ -20,8 +20,7 @@ from commands.listener.request import (
 from commands.qmgr.mqi.attributes import PROPERTIES, PUT_RESPONSES
 from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
 from commands.qmgr.mqi.getting import GetOptions, Got
-from commands.qmgr.mqi.groups import IN_GROUP
-from commands.qmgr.mqi.handles import Defaults
+from commands.qmgr.mqi.handles import IN_GROUP, Defaults
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS
 from rfh2.channel.segments import SegmentType, Structure

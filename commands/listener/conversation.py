@@ -20,12 +20,11 @@ from commands.qmgr.event_numbers import CHANNEL_BROKEN, CHANNEL_ENDED, CHANNEL_S
 from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
-from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.delay import DelayedMessages
 from commands.qmgr.mqi.getting import NOTHING_AHEAD, Ahead, GetOptions, Got
-from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Defaults, OpenQueues
+from commands.qmgr.mqi.handles import Application, AsyncPuts, ConnectedProgram, Defaults, OpenQueues
+from commands.qmgr.mqi.putting import DelayedMessages
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
+from commands.qmgr.mqi.subscription_rules import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
 from commands.qmgr.mqi.transactions import BackedOutError
 from commands.qmgr.store import QueueManagerStore

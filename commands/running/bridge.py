@@ -35,7 +35,7 @@ from commands.links.opening import Places
 from commands.listener.server import Listener, listener_of, serve
 from commands.monitoring.opening import Monitoring
 from commands.monitoring.server import Health, Phase
-from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.admin import PcfCommandServer
 from commands.qmgr.backlog import LONGEST_PAUSE_S
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED

@@ -34,7 +34,7 @@ from commands.mqsc.execute import execute
 from commands.mqsc.families import FAMILIES, SERVER_CHANNEL
 from commands.mqsc.model import Command, Keyword, Statement
 from commands.mqsc.script import parse
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.counted import counted
 from commands.terminal.users import current_user

@@ -17,7 +17,7 @@ from typing import Final
 
 from commands.disk.files import make_directory
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.copying import copy_of
+from commands.qmgr.store.opening import copy_of
 from migrate import embedded
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.assemble import of_product

@@ -26,7 +26,7 @@ from commands.links.ibmmq.manager import MqMessages
 from commands.mqsc.answers import Answer
 from commands.mqsc.model import Command, Statement
 from commands.mqsc.pcf.client import Replies, replies, request
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.users import current_user, groups_of
 from migrate.live.administrator import (

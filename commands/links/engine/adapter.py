@@ -37,7 +37,7 @@ from typing import Generic, Protocol, TypeVar
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import NativePublication, Unreadable
-from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.properties import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool, message_key
 from commands.qmgr.link_port import Capability, Feature, How

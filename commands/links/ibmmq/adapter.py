@@ -29,7 +29,7 @@ from commands.links.engine.adapter import (
     Waiting,
 )
 from commands.links.engine.inbound_writer import CommandPutter, NativePublication
-from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.properties import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.ibmmq.manager import MqMessages, MqSpool

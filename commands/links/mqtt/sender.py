@@ -4,6 +4,18 @@ The sender does not send what the broker says that it cannot do (CONNACK): the b
 broker ends the connection for another reason, the sender finds the publication that causes it. From then on it sends
 each publication that had no answer alone, after the broker has answered something harmless, and no other suspect at the
 same time. A publication that breaks the connection twice in this way is refused, and those behind it go on.
+
+The filters that the bridge has subscribed to at the broker, each with its subscription identifier, and their file.
+
+The broker remembers them across a restart of the bridge, and so does the bridge: what the broker kept meanwhile comes
+with the identifiers of then. Filters overlap (``a/#`` and ``a/+/c``), and a broker may send a publication once for each
+that selects it; it is taken once, for the oldest filter that selects it. Each SUBSCRIBE for a filter that the broker is
+not known to have gets a new identifier. So identifiers ascend in the order in which the broker got the filters, and all
+copies of a publication agree on which filter is the oldest. The bridge takes a copy under an identifier that it no
+longer knows: a second copy is better than none.
+
+A broker that was killed may have a filter again that it had let go. It would send those second copies for ever, so the
+last filters that went are kept too, and are ``doubtful`` at each new connection until they are removed once more.
 """
 
 from __future__ import annotations
@@ -12,23 +24,27 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import (
+    FilterAnswer,
     NotCarriedError,
     Prepared,
     Sent,
+    Subscribed,
     TreeUnreachableError,
     Waiting,
     too_large,
 )
-from commands.links.engine.message_for_tree import ForTree
-from commands.links.mqtt.client import MqttClient
-from commands.links.mqtt.packets import Granted, MqttPublication, SentPacket, packet_for, refusal
-from commands.links.mqtt.topics import why_not_topic
+from commands.links.engine.filters import FilterTree, read_state, unreadable, write_state
+from commands.links.engine.properties import ForTree
+from commands.links.mqtt.client import RETAIN_IF_NEW, RETAIN_NEVER, MqttClient
+from commands.links.mqtt.packets import Granted, MqttPublication, SentPacket, Ticket, packet_for, refusal, why_not_topic
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 
 _log = logging.getLogger("qpubsub.mqtt")
@@ -150,3 +166,212 @@ class MqttSender:
         code, name = refused
         reason = MQRC_NOT_AUTHORIZED if code == _NOT_AUTHORIZED else MQRCCF_COMMAND_FAILED
         return Sent(message, reason, refusal(f"a publication on {packet.topic}", code, name))
+
+
+# So many identifiers are set apart at once: what a crash wastes, of the 268,435,455 that MQTT has (3.8.2.1.2).
+_RESERVED: Final = 1_000
+_MOST_FORMER: Final = 1_000
+
+
+class Filters:
+    """The filters and their identifiers, as the file at *path* keeps them. Raises StoreError where it cannot.
+
+    acknowledged: those that the broker is known to have. doubtful: former ones that it may have again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._tree = FilterTree()
+        self._ids: dict[str, int] = {}
+        self._next = self._reserved = 1
+        self._changed = False
+        self._former: dict[str, None] = {}  # the oldest first
+        self.acknowledged: set[str] = set()
+        self.doubtful: set[str] = set()
+        self._load()
+
+    def number(self, topic_filter: str) -> int | None:
+        """Its identifier, None where there is no such filter."""
+        return self._ids.get(topic_filter)
+
+    def all(self) -> tuple[str, ...]:
+        """Every filter, the oldest first."""
+        return tuple(self._ids)
+
+    def add(self, topic_filter: str) -> int:
+        """Have *topic_filter*; returns its identifier: a new one, unless the broker is known to have the filter."""
+        if topic_filter in self.acknowledged:
+            return self._ids[topic_filter]
+        self.remove(topic_filter)
+        if self._next >= self._reserved:
+            self._reserved = self._next + _RESERVED
+            self.save()
+        number = self._ids[topic_filter] = self._next
+        self._next += 1
+        self._tree.add(topic_filter, number)
+        self._former.pop(topic_filter, None)
+        self._changed = True
+        return number
+
+    def remove(self, topic_filter: str) -> None:
+        """Remove the filter; do nothing if there is none."""
+        self.doubtful.discard(topic_filter)
+        number = self._ids.pop(topic_filter, None)
+        if number is not None:
+            self._tree.remove(topic_filter, number)
+            self.acknowledged.discard(topic_filter)
+            self._former[topic_filter] = None
+            if len(self._former) > _MOST_FORMER:
+                del self._former[next(iter(self._former))]
+            self._changed = True
+
+    def acknowledge(self, topic_filter: str) -> None:
+        """The broker has it."""
+        if topic_filter in self._ids and topic_filter not in self.acknowledged:
+            self.acknowledged.add(topic_filter)
+            self._changed = True
+
+    def connected(self, remembered: bool) -> None:
+        """There is a new connection. remembered: the broker has the filters of an earlier one; else it has none."""
+        if not remembered:
+            self.acknowledged.clear()
+            self._former.clear()
+            self._changed = True
+        self.doubtful = set(self._former)
+
+    def takes(self, topic: str, identifiers: Iterable[int]) -> bool:
+        """Whether a copy on *topic*, sent under these identifiers, is the one to take."""
+        given = set(identifiers)
+        if not given or len(self._ids) <= 1:
+            return True
+        matching = self._tree.match(topic)
+        return not matching or matching[0] in given or not given <= set(matching)
+
+    def _load(self) -> None:
+        try:
+            state = read_state(self._path)
+            if state is None:
+                return
+            self._next = self._reserved = int(state["next"])
+            for topic_filter, number in sorted(state["filters"].items(), key=lambda item: int(item[1])):
+                self._ids[topic_filter] = int(number)
+                self._tree.add(topic_filter, int(number))
+            self.acknowledged = set(state["acknowledged"]) & set(self._ids)
+            self._former = {str(each): None for each in state.get("former", ()) if each not in self._ids}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise unreadable(self._path, error) from error
+
+    def save(self, only_changes: bool = False) -> None:
+        """Keep them. A filter that a crash makes forgotten is subscribed to again, under a new identifier."""
+        if only_changes and not self._changed:
+            return
+        state = {
+            "next": self._reserved,
+            "filters": self._ids,
+            "acknowledged": sorted(self.acknowledged),
+            "former": list(self._former),
+        }
+        write_state(self._path, state)
+        self._changed = False
+
+
+# SUBSCRIBE: for the filter of a RegSub, for many filters after a restart, and for filters that break connections.
+#
+# If the broker ends the connection because of a filter, and does not refuse it, the filter would end each new
+# connection. So the bridge sends each filter that had no answer when a connection broke alone from then on, like
+# publications (``commands.links.mqtt.sender``). It does not send a filter that breaks the connection twice in this
+# way again while it runs.
+
+
+class Subscribing:
+    """Subscribes to filters at the broker; used by the processor's thread and by the keeper's.
+
+    lock: the engine's. patience_s: how long to wait for an answer.
+    """
+
+    def __init__(
+        self, client: MqttClient, filters: Filters, lock: AbstractContextManager[Any], patience_s: float
+    ) -> None:
+        self._client, self._filters, self._lock, self._patience_s = client, filters, lock, patience_s
+        # How often each filter that was on its way when a connection broke has broken one alone.
+        self._suspects: dict[str, int] = {}
+
+    def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[Subscribed[str]]:
+        """Subscribe, and say what the broker answers. Raises TreeUnreachableError.
+
+        urgent: one that may have broken the connection is passed over.
+        """
+        with self._lock:
+            alone = [topic_filter for topic_filter in filters if topic_filter in self._suspects]
+        asked = {topic_filter: self._ask(topic_filter) for topic_filter in filters if topic_filter not in alone}
+        for topic_filter, ticket in asked.items():
+            try:
+                yield self._answer(topic_filter, ticket)
+            except TreeUnreachableError:
+                self._suspect(asked)
+                raise
+        for topic_filter in alone:
+            if urgent:
+                yield Subscribed(topic_filter, FilterAnswer.LATER)
+            else:
+                yield from self._alone(topic_filter)
+
+    def _alone(self, topic_filter: str) -> Iterator[Subscribed[str]]:
+        """Subscribe by what may have broken the connection, with nothing else on its way that may."""
+        with self._client.alone:
+            if not self._client.round_trip(self._patience_s):
+                raise TreeUnreachableError("the MQTT broker does not answer")
+            ticket = self._ask(topic_filter)
+            try:
+                answer = self._answer(topic_filter, ticket)
+            except TreeUnreachableError:
+                if ticket.is_blamed and self._breaks_again(topic_filter):
+                    why = f"the MQTT broker breaks the connection over a subscription to {topic_filter:.200}"
+                    yield Subscribed(topic_filter, FilterAnswer.BANNED, why)
+                raise
+        with self._lock:
+            del self._suspects[topic_filter]
+        yield answer
+
+    def _ask(self, topic_filter: str) -> Ticket:
+        # Sent under the lock, so that the broker has filters come and go in the same order as they do here.
+        with self._lock:
+            # One that the broker had is subscribed to again because it may have forgotten it, and what came meanwhile.
+            retained = RETAIN_IF_NEW if topic_filter in self._filters.acknowledged else RETAIN_NEVER
+            number = self._filters.add(topic_filter)
+            granted = self._client.granted
+            identifier = number if granted is None or granted.identifiers else None
+            return self._client.subscribe(
+                topic_filter, identifier, 1, retained, refused=lambda: self._gone(topic_filter, number)
+            )
+
+    def _gone(self, topic_filter: str, number: int) -> None:
+        """The broker does not have it: copies for other filters must not wait for a copy for this one."""
+        with self._lock:
+            if self._filters.number(topic_filter) == number:
+                self._filters.remove(topic_filter)
+
+    def _answer(self, topic_filter: str, ticket: Ticket) -> Subscribed[str]:
+        if not ticket.wait(self._patience_s):
+            raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter:.200}")
+        if ticket.refused:
+            why = refusal(f"a subscription to {topic_filter:.200}", ticket.code, ticket.name)
+            return Subscribed(topic_filter, FilterAnswer.REJECTED, why)
+        if ticket.code == 0:
+            _log.warning("the MQTT broker sends what %.200s selects at QoS 0: it may be lost", topic_filter)
+        return Subscribed(topic_filter)
+
+    def _suspect(self, asked: dict[str, Ticket]) -> None:
+        with self._lock:
+            for topic_filter, ticket in asked.items():
+                if ticket.is_blamed:
+                    self._suspects.setdefault(topic_filter, 0)
+
+    def _breaks_again(self, topic_filter: str) -> bool:
+        """Whether it has broken the connection so often that it is not sent again."""
+        with self._lock:
+            self._suspects[topic_filter] += 1
+            if self._suspects[topic_filter] < BREAKS:
+                return False
+            self._filters.remove(topic_filter)
+            return True

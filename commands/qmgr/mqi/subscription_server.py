@@ -27,18 +27,19 @@ from commands.broker.puts import DeadLetters, Outgoing, PutKind
 from commands.broker.respond import reply_descriptor
 from commands.broker.undo import Undo
 from commands.headers.response import Completion
-from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.link_port import Administered
 from commands.qmgr.mqi.authority import check_enabled
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.mqi.subscription_requests import (
+from commands.qmgr.mqi.subscription_rules import (
     REPLY_QUEUE,
     REQUEST_QUEUE,
     SubscriptionAnswer,
     SubscriptionRequest,
+    SubscriptionRules,
     Verb,
+    described,
 )
-from commands.qmgr.mqi.subscription_rules import SubscriptionRules, described
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m

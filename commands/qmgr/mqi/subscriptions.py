@@ -1,7 +1,7 @@
 """One program's subscriptions: MQSUB, MQSUBRQ, and MQCLOSE of what MQSUB gave.
 
 Each call has two parts, and between them waits for the command processor: ``begin`` puts a request on its queue, and
-``finish`` opens what the answer says (``commands.qmgr.mqi.subscription_requests``). A managed queue of a non-durable
+``finish`` opens what the answer says (``commands.qmgr.mqi.subscription_rules``). A managed queue of a non-durable
 subscription is a temporary dynamic one, made here before: it goes with the program, and the subscription with it. For a
 non-durable subscription to the program's own queue a request for its removal is deferred until the program ends.
 """
@@ -29,15 +29,16 @@ from commands.qmgr.mqi.handles import (
     input_options,
 )
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.mqi.subscription_requests import (
+from commands.qmgr.mqi.subscription_rules import (
     REPLY_QUEUE,
     REQUEST_QUEUE,
     SubscriptionAnswer,
     SubscriptionDescriptor,
     SubscriptionRequest,
     Verb,
+    scheme_of,
+    topic_of,
 )
-from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.messages import BODY, MD, SEQ
 from commands.qmgr.store.state_table import Close

@@ -36,7 +36,7 @@ from commands.disk.errors import (
 from commands.disk.files import make_directory
 from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
 from commands.qmgr.store.database import PROCESSOR, Durability, EngineError
-from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
+from commands.qmgr.store.schema import FIRST_VERSION, NUMBERED, postgresql_script
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError, system_words
 
@@ -529,7 +529,7 @@ class PostgresqlDatabase:
         with failures():
             if version == 0:
                 session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self._schema)))
-            session.execute(script(version))
+            session.execute(postgresql_script(version))
 
     def json_text(self, column: str, key: str) -> str:
         return f"((CAST({column} AS json) ->> '{key}') COLLATE \"C\")"

@@ -26,7 +26,7 @@ from commands.listener.server import ListenerThread, listener_of
 from commands.mqsc.administration import Administration
 from commands.mqsc.execute import execute
 from commands.mqsc.script import parse
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
 from streams import TopicSpace
