@@ -31,8 +31,8 @@ from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.opening import copy_of
 from commands.terminal.counted import counted
 from migrate.contents import Content, write_content
-from migrate.fingerprint import labelled
 from migrate.inverse import ALTERED, Inverse, Row, inverse
+from migrate.legacy_state import labelled
 from migrate.plan import (
     PREFIX as MARKER,
     AddSubscription,

@@ -11,13 +11,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from migrate import source_checks as unmapped_items
-from migrate.acl import FILE_NAME, plan_acl
+from migrate.acl import FILE_NAME, check_subscribers, plan_acl, plan_authorities
 from migrate.attributes import migrated_attributes, plan_relations
-from migrate.authorities_plan import check_subscribers, plan_authorities
-from migrate.draft import Draft
-from migrate.fingerprint import ReadingDifference, fingerprint
 from migrate.ledger import Severity
-from migrate.legacy_state import LegacyState
+from migrate.legacy_state import LegacyState, ReadingDifference, fingerprint
 from migrate.plan import (
     AddSubscription,
     Marker,
@@ -35,7 +32,7 @@ from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
 from migrate.stream_topics import plan_streams, plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
-from migrate.target import Target
+from migrate.target import Draft, Target
 from rfh2.errors import MigrationError
 from streams.patterns import parse_pattern
 from streams.subscriptions import PublicationFormat

@@ -59,7 +59,7 @@ from migrate.plan import (
     is_marker,
 )
 from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
-from migrate.publications import is_retain_command, published_again
+from migrate.retained_plan import is_retain_command, published_again
 from migrate.subscription_files import Defined, FileNote, Keyed, Trial, subscriptions
 from migrate.target import Target
 from rfh2.captured import CapturedMessage

@@ -20,14 +20,13 @@ from typing import Final
 
 from commands.broker.channel_authentication import distinguished_name
 from commands.broker.channel_objects import SVRCONN, ServerChannel
-from commands.listener import calls, spi, streaming, xa
+from commands.listener import calls, spi, streaming
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
-from commands.listener.negotiation import Most, Terms, answer, channel_of
 from commands.listener.request import Held, Memory, Request
 from commands.listener.security import Credentials, Identity, tls_refusal
 from commands.listener.streaming import MOST_WAITING, Line
-from commands.listener.wire import Wire, status
+from commands.listener.wire import Most, Terms, Wire, answer_to_offer, channel_of, status
 from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CHANNEL, TOO_MANY_INSTANCES
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
@@ -246,7 +245,7 @@ class Session:
             name = channel_of(offer, order)
             channel = rules.channel(name, self._wire.address) or NO_LIMITS
             most = self._most(channel, highest)
-            reply = answer(offer, order, self._shared.name, self._random(12), most)
+            reply = answer_to_offer(offer, order, self._shared.name, self._random(12), most)
             if not reply.terms.is_client:
                 raise ProtocolError(WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
             if channel is NO_LIMITS:
@@ -405,8 +404,8 @@ class Session:
         try:
             if request.header.kind == SegmentType.SPI:
                 payload = await spi.answered(line.conversation, request)
-            elif request.header.kind in xa.CALLS:
-                payload = await xa.answered(line.conversation, request)
+            elif request.header.kind in calls.XA_CALLS:
+                payload = await calls.xa_answered(line.conversation, request)
             else:
                 payload = await calls.answered(line.conversation, request)
         except (MqiError, QueueError) as error:

@@ -22,7 +22,7 @@ from migrate import embedded
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.assemble import of_product
 from migrate.contents import Content, encoded_lines, packed
-from migrate.estate import item_rows
+from migrate.estate import records
 from migrate.estate.jobs import (
     BrokerJob,
     BrokerResult,
@@ -82,7 +82,7 @@ def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
         raise MigrationError(f"it was migrated at {marker.at}, and not with this plan: it needs no plan any more")
     state = _read(job)
     plan = plan_of(job, state, target, Phase.REHEARSE)
-    rows = list(item_rows.rows_of(plan))
+    rows = list(records.rows_of(plan))
     survey = _survey(plan, target)
     number = max((record.plan, *job.files.plans())) + 1
     made = Record(
@@ -94,7 +94,7 @@ def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
         plan=number,
         inputs=inputs_of(job, sources, survey.named),
         fingerprint=plan.fingerprint,
-        decided=item_rows.decided(rows),
+        decided=records.decided(rows),
         outcome=outcome_of(plan),
         until=iso(state.until or _newest(job)) or "",
         sums=Sums.of((row.result for row in rows), sum(1 for _ in state.items())),
@@ -103,7 +103,7 @@ def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
     )
     contents: dict[str, Content] = {
         STATE: state_json.write([state]).encode("utf-8", "surrogatepass"),
-        FATES: item_rows.packed(rows),
+        FATES: records.packed(rows),
         PLANNED: lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, {})),
         # To compare with the topic strings of other brokers' streams.
         TOPICS: packed(sorted(set(state.default_topics()))),
@@ -323,7 +323,7 @@ def _why_not_complete(job: BrokerJob, target: Target) -> str:
 
 def _why_another(job: BrokerJob, record: Record, plan: MigrationPlan) -> str:
     """Why *plan* is not the one that was planned, and perhaps approved; "" if it is."""
-    if job.definition.accept_changed or item_rows.decided(item_rows.rows_of(plan)) == record.decided:
+    if job.definition.accept_changed or records.decided(records.rows_of(plan)) == record.decided:
         return ""
     return (
         f"plan {record.plan} of {record.planned_at} does not hold any more: the queue manager has changed since, or a "

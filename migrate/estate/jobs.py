@@ -41,8 +41,7 @@ from migrate.estate.records import (
     settled,
 )
 from migrate.legacy_state import LegacyState
-from migrate.live.checkpoints import checkpoints
-from migrate.live.journal import JOURNAL, entries_in, still_there
+from migrate.live.journal import JOURNAL, checkpoints, entries_in, still_there
 from migrate.plan import Marker, MigrationPlan, Outcome, Phase, PlanOptions, Tool, name_of, read_marker
 from migrate.planned_state import FILE_NAME, read_heading
 from migrate.readers import state_json

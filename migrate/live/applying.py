@@ -24,12 +24,19 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc.model import Statement
 from commands.mqsc.script import parse
 from commands.terminal.counted import counted
-from migrate.live.administrator import AdministrationError, Administrator, statement_of
-from migrate.live.checkpoints import Action, Checkpoint, checkpoints
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
-from migrate.live.journal import Did, Entry, Journal
+from migrate.live.journal import Action, Checkpoint, Did, Entry, Journal, checkpoints
 from migrate.live.loading import DELETE_PROGRESS, PROGRESS_QUEUE, Messages, load, messages_in, progress_of
-from migrate.live.snapshot import LiveState, at_places, qmgr_row, read_live, text
+from migrate.live.snapshot import (
+    AdministrationError,
+    Administrator,
+    LiveState,
+    at_places,
+    qmgr_row,
+    read_live,
+    statement_of,
+    text,
+)
 from migrate.planned_state import PlannedHeading, PlannedObject
 from rfh2.captured import CapturedMessage
 from rfh2.errors import MigrationError, QueueError, StoreError

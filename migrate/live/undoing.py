@@ -23,13 +23,23 @@ from commands.mqsc.authority_records import spelled_out
 from commands.mqsc.model import Command
 from commands.mqsc.script import NoMqscFormError, quoted
 from migrate.inverse import Inverse, Row as Attributes, inverse
-from migrate.live.administrator import Administrator, Row, statement_of
-from migrate.live.checkpoints import checkpoints
 from migrate.live.decisions import QUEUES, altered, defined, row_of, texts_of as values_of
 from migrate.live.differences import Difference, How, compare_subscriptions
-from migrate.live.journal import Entry, Journal
+from migrate.live.journal import Entry, Journal, checkpoints
 from migrate.live.loading import DELETE_PROGRESS
-from migrate.live.snapshot import EVERYTHING, LiveState, at_places, is_alike, names, read_live, record_key, text
+from migrate.live.snapshot import (
+    EVERYTHING,
+    Administrator,
+    LiveState,
+    Row,
+    at_places,
+    is_alike,
+    names,
+    read_live,
+    record_key,
+    statement_of,
+    text,
+)
 from migrate.plan import PREFIX as MARKER
 from migrate.planned_state import Kind, PlannedHeading, PlannedObject, defaults_of
 from rfh2.errors import MigrationError

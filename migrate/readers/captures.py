@@ -13,6 +13,12 @@ times, because a broker's queues need not be in order (APAR IZ66777). Subscripti
 they were registered. Wildcards of MQRFH2 commands are those of the product: by character in version 6 (guide 2.5.1.1),
 by level in the message brokers (guide 8.1). A message that cannot be read is an item, as are the messages of each other
 queue manager in each source.
+
+Registrations on a stream for topics that version 6 took, and that are too long with the stream's prefix.
+
+Version 6 kept its streams apart; the replay puts the topics of a stream below its name, as version 7 does. Therefore
+the replay refuses a topic that is within the limit by itself and beyond it with the prefix. Such a registration is an
+item of the state like any other: the plan says that it cannot be migrated.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
 from commands.broker.outcome import Outcome
@@ -31,8 +38,10 @@ from commands.headers.response import Completion
 from commands.model import (
     Command,
     DeregisterPublisher,
+    DeregisterSubscriber,
     Publish,
     RegisterPublisher,
+    RegisterSubscriber,
     RegOpt,
 )
 from commands.mqsc.broker import Broker
@@ -48,15 +57,14 @@ from migrate.legacy_state import (
     SubPoint,
     Unread,
 )
-from migrate.publications import Delivered, delivered_publication
 from migrate.readers import metatopics
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.no_state import Foreign, Left, RefusedCommands
-from migrate.readers.topic_lengths import LongTopics, Registrant
+from migrate.retained_plan import Delivered, delivered_publication
 from migrate.subscription_files import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.constants import MQAT_BROKER
+from rfh2.constants import MQ_TOPIC_STR_LENGTH, MQAT_BROKER
 from rfh2.errors import QPubSubError
 from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQCI_NONE
@@ -73,7 +81,67 @@ from streams.operations import (
 from streams.patterns import remove_pattern_prefix
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist
-from streams.topic_strings import remove_prefix
+from streams.topic_strings import add_prefix, remove_prefix
+
+
+class Registrant(NamedTuple):
+    """The traditional identity of a command, and its user."""
+
+    queue: str
+    qmgr: str
+    correl_id: str | None
+    user: str
+
+
+@dataclass(slots=True)
+class LongTopics:
+    """The registrations that exist after the commands so far."""
+
+    found: dict[tuple[str, str, str, str | None, str], LegacySubscription] = field(default_factory=dict)
+
+    def takes(self, command: Command, stream: str, source: Source, registrant: Registrant) -> bool:
+        """Carry out a command that the replay refused because of its topics' length; whether it was one."""
+        if not isinstance(command, RegisterSubscriber | DeregisterSubscriber) or stream == DEFAULT_STREAM:
+            return False
+        own = max(map(len, command.topics), default=0)
+        with_prefix = max((len(add_prefix(stream, topic)) for topic in command.topics), default=0)
+        if not own <= MQ_TOPIC_STR_LENGTH < with_prefix:
+            return False
+        for topic in command.topics:
+            key = (stream, registrant.qmgr, registrant.queue, registrant.correl_id, topic)
+            if isinstance(command, DeregisterSubscriber):
+                self.found.pop(key, None)
+            else:
+                self.found[key] = _too_long_subscription(command, topic, stream, source, registrant)
+        return True
+
+    def items(self) -> Iterator[LegacySubscription]:
+        """An item for each."""
+        yield from self.found.values()
+
+
+def _too_long_subscription(
+    command: RegisterSubscriber, topic: str, stream: str, source: Source, registrant: Registrant
+) -> LegacySubscription:
+    identity = command.sub_identity
+    return LegacySubscription(
+        source=source,
+        topic=topic,
+        queue=registrant.queue,
+        qmgr=registrant.qmgr,
+        correl_id=registrant.correl_id,
+        stream=stream,
+        sub_point=command.sub_point,
+        scheme=WildcardScheme.CHAR,
+        format=command.header,
+        user=registrant.user,
+        name=command.sub_name,
+        user_data=command.sub_user_data,
+        identities=() if identity is None else (identity,),
+        filter=command.filter,
+        options=tuple(option.value for option in command.options or () if option is not RegOpt.NONE),
+        unknown=("expires_at",),
+    )
 
 
 @dataclass(slots=True)
