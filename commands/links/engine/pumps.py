@@ -12,8 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from commands.links.engine.adapter import (
     Adapter,
@@ -26,7 +25,7 @@ from commands.links.engine.adapter import (
     how,
 )
 from commands.links.engine.inbound_writer import InboundWriter
-from commands.links.engine.message_for_tree import ForTree, for_tree, is_clearing
+from commands.links.engine.message_for_tree import for_tree, is_clearing
 from commands.links.engine.retained import NewerTopics
 from commands.links.engine.spool import LinkStores, Refused, Spool, message_key
 from commands.links.engine.threads import Backoff, IdleCounter
@@ -112,6 +111,14 @@ _ROUNDS: Final = 3
 _MOST_BATCHES: Final = 3
 
 
+class _Asked(NamedTuple):
+    """What a message on its way asks of the tree."""
+
+    topic: str
+    clear: bool
+    retain: bool
+
+
 class OutboundPump(Generic[F, P]):
     """A thread's work, until *stop* is set. batch: the most publications to take together."""
 
@@ -164,7 +171,7 @@ class OutboundPump(Generic[F, P]):
         if messages:
             if self._in_unit_of_work:
                 self._answers.clear()
-            waiting: dict[bytes, ForTree] = {}
+            waiting: dict[bytes, _Asked] = {}
             try:
                 for sent in sender.send(self._waiting(messages, sender, waiting)):
                     if sent.reason is not None:
@@ -194,11 +201,11 @@ class OutboundPump(Generic[F, P]):
         return spool.take(max(until, 1))
 
     def _waiting(
-        self, messages: Sequence[StoredMessage], sender: Sender[P], waiting: dict[bytes, ForTree]
+        self, messages: Sequence[StoredMessage], sender: Sender[P], waiting: dict[bytes, _Asked]
     ) -> Iterator[Waiting[P]]:
         """Those of *messages* that must be sent; one after the other, because together they may be large.
 
-        waiting: gets what each of them wants, without its data.
+        waiting: gets what each of them asks for.
         """
         for message in messages:
             key = message_key(message)
@@ -224,27 +231,27 @@ class OutboundPump(Generic[F, P]):
             if prepared.lost:
                 lost = ", ".join(prepared.lost)
                 self._log.warning("topic %s: to %s without %s", wanted.topic, self._adapter.name, lost)
-            waiting[key] = replace(wanted, payload=b"")
+            waiting[key] = _Asked(wanted.topic, wanted.clear, wanted.retain)
             yield Waiting(message, wanted, prepared.item)
 
     def _set_aside(
-        self, messages: Sequence[StoredMessage], waiting: dict[bytes, ForTree], unanswered: Collection[bytes]
+        self, messages: Sequence[StoredMessage], waiting: dict[bytes, _Asked], unanswered: Collection[bytes]
     ) -> None:
         """Note which of *messages* had no answer while one behind it had; make a dead letter of what never has one."""
         answered: set[tuple[bool, bool]] = set()
         for message in reversed(messages):
             key = message_key(message)
-            wanted = waiting.get(key)
-            if wanted is None:
+            asked = waiting.get(key)
+            if asked is None:
                 continue
-            kind = (wanted.clear, wanted.retain)
+            kind = (asked.clear, asked.retain)
             if key in self._answers:
                 answered.add(kind)
             elif key in unanswered and kind in answered:
                 self._unanswered[key] = self._unanswered.get(key, 0) + 1
                 if self._unanswered[key] == _ROUNDS:
                     text = "topic %.200s: %s answers for publications after this one, and not for this one"
-                    self._log.error(f"{text}: it is put on the dead-letter queue", wanted.topic, self._adapter.name)
+                    self._log.error(f"{text}: it is put on the dead-letter queue", asked.topic, self._adapter.name)
                     self._answers[key] = MQRCCF_COMMAND_FAILED
 
     def _refused(self, messages: Sequence[StoredMessage]) -> list[Refused]:

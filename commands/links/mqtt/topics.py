@@ -55,6 +55,8 @@ _PIECE: Final = 6_000
 
 def why_not_text(text: str) -> str | None:
     """Why MQTT cannot carry *text* as a string, None where it can."""
+    if text.isprintable() and len(text) * 4 <= MAX_BYTES:
+        return None
     found = _FORBIDDEN.search(text)
     if found is not None:
         return "MQTT allows no null" if found[0] == "\0" else f"MQTT does not allow character U+{ord(found[0]):04X}"
@@ -64,7 +66,8 @@ def why_not_text(text: str) -> str | None:
 
 def fits_name(name: str) -> bool:
     """Whether a user property may have this name, escaped if need be."""
-    return len(_escape(name).encode()) <= MAX_BYTES
+    # An escape has up to 10 bytes.
+    return len(name) * 10 <= MAX_BYTES or len(_escape(name).encode()) <= MAX_BYTES
 
 
 def escaped(pairs: Pairs) -> Pairs:
