@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -101,7 +100,7 @@ def _command(md: bytes, body: bytes) -> tuple[str, tuple[bytes, bytes]]:
     if why is not None:
         raise DecodeError(0, "message", why, "no-command-header")
     user = name_of(Mqmd.decode(md).user_identifier)
-    mqmd, command, _ = command_for(replace(native, retain=True), user)
+    mqmd, command, _ = command_for(native._replace(retain=True), user)
     return native.topic, (mqmd.encode(), command)
 
 

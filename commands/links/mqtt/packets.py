@@ -194,8 +194,7 @@ _LINK: Final = {
 _FAILURE: Final = 0x80
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     """A publication that came. mid: its packet identifier, to acknowledge it, in *connection*. identifiers: of the
     subscriptions that it was sent for. again: whether it may have come before."""
 
