@@ -151,9 +151,8 @@ class TreeForms:
     def __init__(self) -> None:
         self._forms: dict[tuple[ShapeKey, bytes], _Form | None] = {}  # None: the tree gets nothing
 
-    def answer(self, arrival: Arrival) -> tuple[Outgoing, ...] | None:
+    def answer(self, arrival: Arrival, parts: Parts | None) -> tuple[Outgoing, ...] | None:
         """The messages for the tree, if *arrival* is published; None where no form is known."""
-        parts = parts_of(arrival)
         if parts is None or (parts.key, parts.topic) not in self._forms:
             return None
         form = self._forms[parts.key, parts.topic]

@@ -29,7 +29,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
@@ -119,7 +119,7 @@ def _command(md: bytes, body: bytes) -> tuple[str, tuple[bytes, bytes]]:
     if why is not None:
         raise DecodeError(0, "message", why, "no-command-header")
     user = name_of(Mqmd.decode(md).user_identifier)
-    mqmd, command, _ = command_for(replace(native, retain=True), user)
+    mqmd, command, _ = command_for(native._replace(retain=True), user)
     return native.topic, (mqmd.encode(), command)
 
 

@@ -232,7 +232,7 @@ def _back(case: Json, back: NativePublication) -> str:
     assert (back.topic, back.payload, back.persistent) == (case["topic"], payload, persistent)
     assert back.priority == case["priority"]
     again = _Queues()
-    CommandPutter("QM2", "mqtt", "DEAD").put(again, replace(back, retain=False))  # type: ignore[arg-type]
+    CommandPutter("QM2", "mqtt", "DEAD").put(again, back._replace(retain=False))  # type: ignore[union-attr]
     return "there and back" if again.puts[0][0] == DEFAULT_STREAM else "not back"
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import DeadLetters
@@ -26,6 +26,7 @@ from commands.links.engine.filters import Positions
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.qmgr.link_port import NATIVE_MARK
 from commands.qmgr.store.port import Queues
+from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.chain import decode_chain
 from rfh2.constants import (
@@ -48,10 +49,12 @@ TENTHS: Final = 10
 # The longest Expiry of a descriptor, in tenths of a second: nearly 7 years.
 LONGEST_EXPIRY: Final = 0x7FFF_FFFF
 _FORMAT_BYTES: Final = 8
+_WITHOUT_HEADER: Final = (MQFMT_NONE, MQFMT_STRING)
+_KNOWN_BYTES: Final = 4 << 20
+_ENTRY_BYTES: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class NativePublication:
+class NativePublication(NamedTuple):
     """A publication in the form of the tree.
 
     expiry_s: seconds left, None for never. properties: the user's, in order. stamps: publication time and sequence
@@ -119,7 +122,7 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
         psc = write("psc", (("Command", Publish.word), *options, ("Topic", native.topic), *stamps.items()))
     usr, lost = user_folder(native.properties)
     if (announced := format_of(native)) != native.format:
-        native, unfit = replace(native, format=announced), (*unfit, "Format")
+        native, unfit = native._replace(format=announced), (*unfit, "Format")
     header = Rfh2(
         tuple(Folder.of(text) for text in (psc, usr) if text),
         encoding=native.encoding,
@@ -197,6 +200,8 @@ class CommandPutter:
 
     def __init__(self, qmgr: str, user: str, dead_letter_queue: str) -> None:
         self._user, self._dead_letters = user, DeadLetters(qmgr, dead_letter_queue)
+        # Descriptors and headers, by publications without their data, if that changes nothing in them.
+        self._known: BoundedCache[NativePublication, tuple[bytes, bytes]] = BoundedCache(_KNOWN_BYTES)
 
     def put_all(self, unit: Queues, natives: Sequence[NativePublication | Unreadable]) -> None:
         """Each of them, in order. Raises StoreError."""
@@ -208,6 +213,11 @@ class CommandPutter:
 
     def put(self, unit: Queues, native: NativePublication) -> None:
         """One publication: a command, or a dead letter where it cannot be one. Raises StoreError."""
+        about = native._replace(payload=b"")
+        known = None if native.clears else self._known.get(about)
+        if known is not None:
+            self._put(unit, native, known[0], known[1] + native.payload)
+            return
         why = why_not_command(native.topic)
         if why is not None:
             _log.error("a native publication is put on the dead-letter queue: %s", why)
@@ -224,12 +234,18 @@ class CommandPutter:
             return
         if lost:
             _log.warning("topic %s: a native publication loses %s", native.topic, ", ".join(lost))
+        elif native.format in _WITHOUT_HEADER and native.expiry_s is None and native.payload:
+            header = body[: -len(native.payload)]
+            self._known.keep(about, (md, header), _ENTRY_BYTES + 8 * len(header))
+        self._put(unit, native, md, body)
+
+    def _put(self, unit: Queues, native: NativePublication, md: bytes, body: bytes) -> None:
         try:
             now = datetime.now(UTC)
             unit.put(DEFAULT_STREAM, md, body, time=now, user=self._user, application=_APPLICATION)
         except MessageRefusedError as error:
             _log.error("a native publication on %s is set aside: %s", native.topic, error)
-            self.set_aside(unit, mqmd, body, error.reason)
+            self.set_aside(unit, Mqmd.decode(md), body, error.reason)
 
     def set_aside(self, unit: Queues, mqmd: Mqmd, body: bytes, reason: int, queue: str = DEFAULT_STREAM) -> None:
         """Put it on the dead-letter queue. queue: the queue where it was, or its destination."""

@@ -35,9 +35,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, Generic
+from typing import Any, Final, Generic, NamedTuple
 
 from commands.broker.puts import Outgoing
 from commands.config.settings import TopicsConfig
@@ -58,7 +57,7 @@ from commands.links.engine.adapter import (
 )
 from commands.links.engine.filter_registry import FilterRegistry, Lookups, Silence, Subscribing
 from commands.links.engine.inbound_writer import InboundWriter
-from commands.links.engine.properties import ForTree, clearing, for_tree, is_clearing, publishing
+from commands.links.engine.properties import clearing, for_tree, is_clearing, publishing
 from commands.links.engine.retained import LinkScope, NewerTopics, News
 from commands.links.engine.spool import LinkStores, Refused, Spool, message_key
 from commands.links.engine.threads import Backoff, IdleCounter, Threads, settled
@@ -146,6 +145,14 @@ _ROUNDS: Final = 3
 _MOST_BATCHES: Final = 3
 
 
+class _Asked(NamedTuple):
+    """What a message on its way asks of the tree."""
+
+    topic: str
+    clear: bool
+    retain: bool
+
+
 class OutboundPump(Generic[F, P]):
     """A thread's work, until *stop* is set. batch: the most publications to take together."""
 
@@ -198,7 +205,7 @@ class OutboundPump(Generic[F, P]):
         if messages:
             if self._in_unit_of_work:
                 self._answers.clear()
-            waiting: dict[bytes, ForTree] = {}
+            waiting: dict[bytes, _Asked] = {}
             try:
                 for sent in sender.send(self._waiting(messages, sender, waiting)):
                     if sent.reason is not None:
@@ -228,11 +235,11 @@ class OutboundPump(Generic[F, P]):
         return spool.take(max(until, 1))
 
     def _waiting(
-        self, messages: Sequence[StoredMessage], sender: Sender[P], waiting: dict[bytes, ForTree]
+        self, messages: Sequence[StoredMessage], sender: Sender[P], waiting: dict[bytes, _Asked]
     ) -> Iterator[Waiting[P]]:
         """Those of *messages* that must be sent; one after the other, because together they may be large.
 
-        waiting: gets what each of them wants, without its data.
+        waiting: gets what each of them asks for.
         """
         for message in messages:
             key = message_key(message)
@@ -258,27 +265,27 @@ class OutboundPump(Generic[F, P]):
             if prepared.lost:
                 lost = ", ".join(prepared.lost)
                 self._log.warning("topic %s: to %s without %s", wanted.topic, self._adapter.name, lost)
-            waiting[key] = replace(wanted, payload=b"")
+            waiting[key] = _Asked(wanted.topic, wanted.clear, wanted.retain)
             yield Waiting(message, wanted, prepared.item)
 
     def _set_aside(
-        self, messages: Sequence[StoredMessage], waiting: dict[bytes, ForTree], unanswered: Collection[bytes]
+        self, messages: Sequence[StoredMessage], waiting: dict[bytes, _Asked], unanswered: Collection[bytes]
     ) -> None:
         """Note which of *messages* had no answer while one behind it had; make a dead letter of what never has one."""
         answered: set[tuple[bool, bool]] = set()
         for message in reversed(messages):
             key = message_key(message)
-            wanted = waiting.get(key)
-            if wanted is None:
+            asked = waiting.get(key)
+            if asked is None:
                 continue
-            kind = (wanted.clear, wanted.retain)
+            kind = (asked.clear, asked.retain)
             if key in self._answers:
                 answered.add(kind)
             elif key in unanswered and kind in answered:
                 self._unanswered[key] = self._unanswered.get(key, 0) + 1
                 if self._unanswered[key] == _ROUNDS:
                     text = "topic %.200s: %s answers for publications after this one, and not for this one"
-                    self._log.error(f"{text}: it is put on the dead-letter queue", wanted.topic, self._adapter.name)
+                    self._log.error(f"{text}: it is put on the dead-letter queue", asked.topic, self._adapter.name)
                     self._answers[key] = MQRCCF_COMMAND_FAILED
 
     def _refused(self, messages: Sequence[StoredMessage]) -> list[Refused]:

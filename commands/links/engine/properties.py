@@ -29,7 +29,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from commands.broker.puts import Outgoing, PutKind
@@ -58,8 +58,7 @@ _PUBLISH, _CLEAR = "publish", "clear"
 _CLEAR_TAG: Final = f"<Do>{_CLEAR}</Do>".encode()
 
 
-@dataclass(frozen=True, slots=True)
-class ForTree:
+class ForTree(NamedTuple):
     """The request to the tree: publish, or clear the retained publication on a topic.
 
     properties: (name, value) of the usr folder. stamps: of mqpse (publication time, sequence number, data). other:
@@ -138,11 +137,11 @@ def for_tree(md: bytes, body: bytes) -> ForTree:
     key = (md[: _MSG_ID.start], md[_MSG_ID.stop : _STAMP.start], md[_STAMP.stop :], body[:length])
     known = _KNOWN.get(key) if length else None
     if known is not None:
-        return replace(known, payload=body[length:])
+        return known._replace(payload=body[length:])
     message = decode(body, md)
     wanted = _for_tree(message)
     if len(message.headers) == 1 and length == len(body) - len(message.body):
-        _KNOWN.keep(key, replace(wanted, payload=b""), _ENTRY_BYTES + 4 * length + len(md))
+        _KNOWN.keep(key, wanted._replace(payload=b""), _ENTRY_BYTES + 4 * length + len(md))
     return wanted
 
 

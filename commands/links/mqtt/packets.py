@@ -54,7 +54,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from commands.links.engine.filters import levels_of
 from commands.links.engine.inbound_writer import NativePublication
@@ -101,6 +101,8 @@ _PIECE: Final = 6_000
 
 def why_not_text(text: str) -> str | None:
     """Why MQTT cannot carry *text* as a string, None where it can."""
+    if text.isprintable() and len(text) * 4 <= MAX_BYTES:
+        return None
     found = _FORBIDDEN.search(text)
     if found is not None:
         return "MQTT allows no null" if found[0] == "\0" else f"MQTT does not allow character U+{ord(found[0]):04X}"
@@ -110,7 +112,8 @@ def why_not_text(text: str) -> str | None:
 
 def fits_name(name: str) -> bool:
     """Whether a user property may have this name, escaped if need be."""
-    return len(_escape(name).encode()) <= MAX_BYTES
+    # An escape has up to 10 bytes.
+    return len(name) * 10 <= MAX_BYTES or len(_escape(name).encode()) <= MAX_BYTES
 
 
 def escaped(pairs: Pairs) -> Pairs:
@@ -208,8 +211,7 @@ FENCE: Final = "mq.Fence"
 _MAX_EXPIRY: Final = 0xFFFF_FFFF
 
 
-@dataclass(frozen=True, slots=True)
-class MqttPublication:
+class MqttPublication(NamedTuple):
     """An MQTT 5 PUBLISH. expiry_s: seconds, None for never. is_text: payload format indicator 1."""
 
     topic: str
@@ -224,14 +226,34 @@ class MqttPublication:
     correlation_data: bytes | None = None
 
 
-def packet_for(wanted: ForTree, prefix: str, bridge: str) -> tuple[MqttPublication, tuple[str, ...]]:
-    """The PUBLISH that does what is wanted, and what it has no room for.
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What the broker says when it accepts a connection (CONNACK). max_packet: bytes, None for no limit."""
+
+    session_present: bool
+    max_qos: int = 2
+    retain: bool = True
+    max_packet: int | None = None
+    receive_maximum: int = 65_535
+    identifiers: bool = True
+    session_expiry_s: int | None = None
+
+
+_EVERYTHING: Final = Granted(False)
+
+
+def packet_for(
+    wanted: ForTree, prefix: str, bridge: str, granted: Granted | None = None
+) -> tuple[MqttPublication, tuple[str, ...]]:
+    """The PUBLISH that does what is wanted, as far as the broker grants it, and what it has no room for.
 
     prefix: of all topics in the tree. bridge: the client identifier.
     """
+    granted = _EVERYTHING if granted is None else granted
     topic = prefix + wanted.topic
     if wanted.clear:
-        return MqttPublication(topic, qos=1, retain=True, properties=((BRIDGE, bridge),)), ()
+        qos = min(1, granted.max_qos)
+        return MqttPublication(topic, qos=qos, retain=granted.retain, properties=((BRIDGE, bridge),)), ()
     is_text, content_type = content_type_of(wanted, lambda text: why_not_text(text) is None)
     properties = escaped(tuple(pair for pair in properties_of(wanted, bridge) if fits_name(pair[0])))
     lost = [
@@ -240,8 +262,8 @@ def packet_for(wanted: ForTree, prefix: str, bridge: str) -> tuple[MqttPublicati
         if not fits_name(name)
     ]
     expiry_s = None if wanted.expiry <= 0 else min(-(-wanted.expiry // 10), _MAX_EXPIRY)
-    qos = int(wanted.persistent)
-    packet = MqttPublication(topic, wanted.payload, qos, wanted.retain, expiry_s, content_type, is_text, properties)
+    qos, retain = min(int(wanted.persistent), granted.max_qos), wanted.retain and granted.retain
+    packet = MqttPublication(topic, wanted.payload, qos, retain, expiry_s, content_type, is_text, properties)
     return packet, (*lost, *wanted.other)
 
 
@@ -326,8 +348,7 @@ _LINK: Final = {
 _FAILURE: Final = 0x80
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     """A publication that came. mid: its packet identifier, to acknowledge it, in *connection*. identifiers: of the
     subscriptions that it was sent for. again: whether it may have come before."""
 
@@ -336,19 +357,6 @@ class Received:
     connection: int
     identifiers: tuple[int, ...]
     again: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """What the broker says when it accepts a connection (CONNACK). max_packet: bytes, None for no limit."""
-
-    session_present: bool
-    max_qos: int = 2
-    retain: bool = True
-    max_packet: int | None = None
-    receive_maximum: int = 65_535
-    identifiers: bool = True
-    session_expiry_s: int | None = None
 
 
 class MqttConnection:

@@ -26,7 +26,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,20 +73,20 @@ class MqttSender:
         self._suspects: dict[bytes, int] = {}
 
     def prepare(self, wanted: ForTree) -> Prepared[MqttPublication] | None:
-        packet, lost = packet_for(wanted, self._config.prefix, self._client.client_id)
+        granted = self._granted
+        packet, lost = packet_for(wanted, self._config.prefix, self._client.client_id, granted)
         why = why_not_topic(packet.topic)
         if why is not None:
             raise NotCarriedError(MQRCCF_TOPIC_ERROR, f"a publication on topic {packet.topic:.200}: {why}")
-        granted = self._granted
-        if packet.retain and not granted.retain:
+        if not granted.retain and (wanted.retain or wanted.clear):
             if wanted.clear:
                 return None
             _log.warning("topic %s: the MQTT broker retains nothing", wanted.topic)
-        packet = replace(packet, qos=min(packet.qos, granted.max_qos), retain=packet.retain and granted.retain)
-        size = len(packet.payload) + len(packet.topic.encode()) + _PACKET_HEADER
-        size += sum(len(name.encode()) + len(value.encode()) + 5 for name, value in packet.properties)
-        if granted.max_packet is not None and size > granted.max_packet:
-            raise too_large(wanted.topic, size, granted.max_packet, "the MQTT broker")
+        if granted.max_packet is not None:
+            size = len(packet.payload) + len(packet.topic.encode()) + _PACKET_HEADER
+            size += sum(len(name.encode()) + len(value.encode()) + 5 for name, value in packet.properties)
+            if size > granted.max_packet:
+                raise too_large(wanted.topic, size, granted.max_packet, "the MQTT broker")
         return Prepared(packet, lost)
 
     def send(self, batch: Iterable[Waiting[MqttPublication]]) -> Iterator[Sent]:

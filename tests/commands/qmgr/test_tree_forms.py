@@ -15,6 +15,7 @@ from commands.links.engine.properties import ForTree, for_tree, publishing
 from commands.mqsc.broker import Broker
 from commands.qmgr import loaded
 from commands.qmgr.loaded import TreeForms
+from commands.templates.parts import parts_of
 from rfh2.errors import DecodeError
 from rfh2.message import decode
 from streams.operations import PublishToTopic
@@ -44,7 +45,7 @@ class World:
         self.answered = 0
 
     def check(self, arrival: Arrival) -> None:
-        answer = self.forms.answer(arrival)
+        answer = self.forms.answer(arrival, parts_of(arrival))
         outcome = self.broker.trace(arrival)
         published = [each for each in outcome.operations if isinstance(each, PublishToTopic)]
         wanted = tuple(
