@@ -47,15 +47,7 @@ from migrate.plan import (
 from migrate.target import Target, copied
 from rfh2.errors import MigrationError, QueueError, StoreError, system_words
 from rfh2.message import encode
-from streams.operations import (
-    Effect,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations
 from streams.subscriptions import Subscription
 from streams.topic_strings import is_within
 
@@ -178,15 +170,15 @@ def initial_items(store: QueueManagerStore) -> list[tuple[str, str]] | None:
     return [(digest, label) for digest, label in journal.get("items", ())]
 
 
-def _effect_of(step: AddSubscription) -> Effect:
+def _effect_of(step: AddSubscription) -> operations.Effect:
     if step.replaces is not None:
-        return SubscriptionAltered(step.replaces, step.subscription)
-    return SubscriptionAdded(step.subscription)
+        return operations.SubscriptionAltered(step.replaces, step.subscription)
+    return operations.SubscriptionAdded(step.subscription)
 
 
 def _carry_out(unit: UnitOfWork, steps: tuple[Step, ...], advance: Progress) -> None:
     rest = iter(steps)
-    retained: list[RetainedPublication] = []
+    retained: list[operations.RetainedPublication] = []
     while some := list(islice(rest, _CHUNK)):
         for step in some:
             if isinstance(step, Store):
@@ -323,22 +315,22 @@ class _TakingBack:
             if (known := now or old) is not None:
                 self._say(found, called(known))
             if found.deletes and now is not None:
-                self.unit.save_effects([SubscriptionRemoved(now)])
+                self.unit.save_effects([operations.SubscriptionRemoved(now)])
                 del there[sub_id]
             elif found.does and old is not None:
-                self.unit.save_effects([SubscriptionAdded(old)])
+                self.unit.save_effects([operations.SubscriptionAdded(old)])
                 there[sub_id] = old
         return list(there.values())
 
     def retained(self, left: Mapping[str, str]) -> None:
         """left: a digest of each, by topic string."""
-        restored: list[RetainedPublication] = []
+        restored: list[operations.RetainedPublication] = []
         for topic, digest in left.items():
             old = self.before.retained.get(topic)
             found = self._inverse(_digest_row(old), {"": digest}, _digest_row(self.now.retained.get(topic)))
             self._say(found, f"retained publication on {topic}", altered="it is a newer one")
             if found.deletes:
-                self.unit.save_effects([RetainedCleared(topic)])
+                self.unit.save_effects([operations.RetainedCleared(topic)])
             elif found.does and old is not None:
                 restored.append(old)
         _retain(self.unit, restored)
@@ -405,7 +397,7 @@ def _row(definition: Definition) -> dict[str, Any]:
 _RENEWED: Final = ("created", "expires_at")
 
 
-def _digest(what: Subscription | RetainedPublication) -> str:
+def _digest(what: Subscription | operations.RetainedPublication) -> str:
     """16 hexadecimal digits for all of it that only a change changes."""
     if isinstance(what, Subscription):
         kept = {word: value for word, value in json.loads(subscription_state(what)).items() if word not in _RENEWED}
@@ -420,7 +412,7 @@ def called(subscription: Subscription) -> str:
     return f"subscription{name} to {subscription.topic_string} for {subscription.dest_queue}"
 
 
-def _digest_row(what: Subscription | RetainedPublication | None) -> Row | None:
+def _digest_row(what: Subscription | operations.RetainedPublication | None) -> Row | None:
     """One attribute without a name: all of it, as far as only a change changes it."""
     return None if what is None else {"": _digest(what)}
 
@@ -457,10 +449,10 @@ def _waiting_for_parent(unit: UnitOfWork, before: Target, now: Target) -> Iterat
         yield f"qlocal {parent}: it was made after the migration, and holds {what}"
 
 
-def _retain(unit: UnitOfWork, retained: Iterable[RetainedPublication]) -> None:
+def _retain(unit: UnitOfWork, retained: Iterable[operations.RetainedPublication]) -> None:
     """Store these, each publication's topics one after the other, so that it is stored once."""
-    together: dict[int, list[RetainedStored]] = {}
+    together: dict[int, list[operations.RetainedStored]] = {}
     for each in retained:
-        together.setdefault(id(each.publication), []).append(RetainedStored(each))
+        together.setdefault(id(each.publication), []).append(operations.RetainedStored(each))
     for effects in together.values():
         unit.save_effects(effects)

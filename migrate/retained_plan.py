@@ -26,6 +26,7 @@ from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyRetained
 from migrate.plan import KeepRetained
 from migrate.target import Draft
+from rfh2 import rfh1
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import LARGEST_MQLONG, MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
 from rfh2.errors import CommandError, QPubSubError
@@ -33,27 +34,20 @@ from rfh2.folders import Folder, write
 from rfh2.message import Message, decode
 from rfh2.mqmd import name_of
 from rfh2.options import PUBLICATION
-from rfh2.rfh1 import (
-    MQPS_COMMAND,
-    MQPS_INTEGER_DATA,
-    MQPS_PUBLICATION_OPTIONS,
-    MQPS_PUBLISH,
-    MQPS_Q_MGR_NAME,
-    MQPS_Q_NAME,
-    MQPS_REGISTRATION_OPTIONS,
-    MQPS_STREAM_NAME,
-    MQPS_STRING_DATA,
-    MQPS_TOPIC,
-    Rfh1,
-)
 from rfh2.rfh2 import Rfh2
 from streams.operations import Publication, RetainedPublication
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
 _REWRITTEN = frozenset(
-    {MQPS_COMMAND, MQPS_TOPIC, MQPS_PUBLICATION_OPTIONS, MQPS_REGISTRATION_OPTIONS, MQPS_STREAM_NAME}
-    | {MQPS_Q_NAME, MQPS_Q_MGR_NAME}
+    {
+        rfh1.MQPS_COMMAND,
+        rfh1.MQPS_TOPIC,
+        rfh1.MQPS_PUBLICATION_OPTIONS,
+        rfh1.MQPS_REGISTRATION_OPTIONS,
+        rfh1.MQPS_STREAM_NAME,
+    }
+    | {rfh1.MQPS_Q_NAME, rfh1.MQPS_Q_MGR_NAME}
 )
 
 
@@ -102,7 +96,7 @@ def published_again(message: Message, topic: str, sub_point: str | None, *, loca
         if isinstance(header, Rfh2):
             headers[at] = _in_psc(header, delivered, topic, sub_point, local)
             break
-        if isinstance(header, Rfh1):
+        if isinstance(header, rfh1.Rfh1):
             headers[at] = _in_rfh1(header, topic, local)
             break
     return replace(message, mqmd=mqmd, headers=tuple(headers))
@@ -145,12 +139,12 @@ def _in_psc(header: Rfh2, delivered: Delivered, topic: str, sub_point: str | Non
     return header.with_folders((Folder.of(write("psc", pairs), charset), *others))
 
 
-def _in_rfh1(header: Rfh1, topic: str, local: bool) -> Rfh1:
+def _in_rfh1(header: rfh1.Rfh1, topic: str, local: bool) -> rfh1.Rfh1:
     kept = [(name, value) for name, value in header.pairs() if name not in _REWRITTEN]
-    own = [(MQPS_COMMAND, MQPS_PUBLISH), (MQPS_PUBLICATION_OPTIONS, PubOpt.RETAIN_PUB.value)]
+    own = [(rfh1.MQPS_COMMAND, rfh1.MQPS_PUBLISH), (rfh1.MQPS_PUBLICATION_OPTIONS, PubOpt.RETAIN_PUB.value)]
     if local:
-        own.append((MQPS_REGISTRATION_OPTIONS, PubOpt.LOCAL.value))
-    return header.with_pairs([*own, (MQPS_TOPIC, topic), *kept])
+        own.append((rfh1.MQPS_REGISTRATION_OPTIONS, PubOpt.LOCAL.value))
+    return header.with_pairs([*own, (rfh1.MQPS_TOPIC, topic), *kept])
 
 
 class _RefusedError(Exception):
@@ -181,7 +175,7 @@ def carries_string_data(message: Message) -> bool:
     if message.rfh1 is None:
         return False
     try:
-        return any(name in (MQPS_STRING_DATA, MQPS_INTEGER_DATA) for name, _ in message.rfh1.pairs())
+        return any(name in (rfh1.MQPS_STRING_DATA, rfh1.MQPS_INTEGER_DATA) for name, _ in message.rfh1.pairs())
     except QPubSubError:
         return False
 

@@ -48,23 +48,10 @@ from commands.links.ibmmq.tree import native_of
 from commands.model import Publish
 from commands.qmgr.store.messages import StoredMessage
 from commands.terminal.counted import counted
+from migrate import legacy_state as legacy
 from migrate.assemble import assemble
 from migrate.contents import disk
 from migrate.extract import Question, asking, questions_about_streams, questions_on_streams
-from migrate.legacy_state import (
-    BrokerItem,
-    Item,
-    LegacyAuthority,
-    LegacyRetained,
-    LegacyState,
-    LegacySubscription,
-    Relation,
-    Source,
-    StanzaAttribute,
-    Stream,
-    SubPoint,
-    Unread,
-)
 from migrate.live.loading import Messages, answers_until_response
 from migrate.live.snapshot import Administrator, LiveState, Row, authorities, names, read_live, text, word
 from migrate.readers import metatopics
@@ -157,12 +144,12 @@ def state_of(
     now: datetime,
     retained: Iterable[RetainedPublication] | None = None,
     copies: Copies | None = None,
-) -> LegacyState:
+) -> legacy.LegacyState:
     """The state. now: UTC. retained: all publications themselves; or copies of them. Raises AdministrationError."""
     return assemble(_Reading(administrator, now, retained, copies or {}).items(), administrator.qmgr, times=[now])
 
 
-def remarks(state: LegacyState) -> tuple[str, ...]:
+def remarks(state: legacy.LegacyState) -> tuple[str, ...]:
     """What is to be seen to before *state*, of ``state_of``, is used; not what DISPLAY shows of no queue manager."""
     without = sum(each.body_hex is None for each in state.retained)
     said = [f"{counted(without, 'retained publication')}: only the topics are known, not the contents"] * bool(without)
@@ -182,27 +169,27 @@ class _Reading:
         self._streams = dict(self._places(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM)))
         self._points = {prefix: prefix for _, prefix in self._places(SUB_POINT_NAMELIST, (DEFAULT_SUB_POINT,))}
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[legacy.Item]:
         yield from self._broker()
         yield from self._relations()
         for name, prefix in self._streams.items():
-            yield Stream(source=self._source("NAMELIST"), name=name)
+            yield legacy.Stream(source=self._source("NAMELIST"), name=name)
             if prefix != name:
                 why = f"migrate with --prefix {name}={prefix}"
                 said = f"stream {name} lies at topic string {prefix}"
-                yield Unread(source=self._source("TOPIC"), text=said, why=why, is_state=False, warns=True)
+                yield legacy.Unread(source=self._source("TOPIC"), text=said, why=why, is_state=False, warns=True)
         for point in self._points:
-            yield SubPoint(source=self._source("NAMELIST"), name=point)
+            yield legacy.SubPoint(source=self._source("NAMELIST"), name=point)
         for row in self._live.subscriptions:
             yield self._subscription(row)
         yield from self._retained()
         yield from self._authorities()
         if self._live.subscriptions:
             why = "DISPLAY SUB does not show them: the subscriptions have the defaults"
-            yield Unread(source=self._source("SUB"), text=NEVER_SHOWN, why=why, is_state=False, warns=True)
+            yield legacy.Unread(source=self._source("SUB"), text=NEVER_SHOWN, why=why, is_state=False, warns=True)
 
-    def _source(self, target: str) -> Source:
-        return Source(file=f"{self._administrator.where}, DISPLAY {target}")
+    def _source(self, target: str) -> legacy.Source:
+        return legacy.Source(file=f"{self._administrator.where}, DISPLAY {target}")
 
     def _places(self, namelist: str, born_with: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """The names of a namelist, each with the topic string of its topic object."""
@@ -212,14 +199,14 @@ class _Reading:
                 topic = self._live.topics.get(name)
                 yield name, name if topic is None else text(topic, "TOPICSTR")
 
-    def _broker(self) -> Iterator[Item]:
+    def _broker(self) -> Iterator[legacy.Item]:
         qmgr, source = self._live.qmgr, self._source("QMGR")
         level = text(qmgr, "CMDLEVEL")
         number = int(level) if level.isdecimal() else _LEVEL
         own = self._administrator.qmgr
-        yield BrokerItem(source=source, name=own, qmgr=own, command_level=number)
+        yield legacy.BrokerItem(source=source, name=own, qmgr=own, command_level=number)
         for name, value in self._attributes(qmgr):
-            yield StanzaAttribute(source=source, stanza="Broker", name=name, value=value)
+            yield legacy.StanzaAttribute(source=source, stanza="Broker", name=name, value=value)
 
     @staticmethod
     def _attributes(qmgr: Row) -> Iterator[tuple[str, str]]:
@@ -231,19 +218,19 @@ class _Reading:
             yield "SyncPointIfPersistent", "yes" if sync_point == "IFPER" else "no"
         yield from _RESPONSES.get(word(qmgr, "PSNPRES"), ())
 
-    def _relations(self) -> Iterator[Item]:
+    def _relations(self) -> Iterator[legacy.Item]:
         if parent := text(self._live.qmgr, "PARENT"):
-            yield Relation(source=self._source("QMGR"), role="parent", qmgr=parent)
+            yield legacy.Relation(source=self._source("QMGR"), role="parent", qmgr=parent)
         for row in self._administrator.display("PUBSUB", TYPE="ALL"):
             if word(row, "TYPE") == "CHILD" and (child := text(row, "QMNAME")):
-                yield Relation(source=self._source("PUBSUB"), role="child", qmgr=child)
+                yield legacy.Relation(source=self._source("PUBSUB"), role="child", qmgr=child)
 
-    def _subscription(self, row: Row) -> Item:
+    def _subscription(self, row: Row) -> legacy.Item:
         source, topic = self._source("SUB"), text(row, "TOPICSTR")
         if word(row, "DESTCLAS") == "MANAGED":
             why = "its destination is managed: a program made it with the MQI, and it is not a queued subscription"
             said = f"subscription {text(row, 'SUB')} to {topic}"
-            return Unread(source=source, text=said, why=why, is_state=False, warns=True)
+            return legacy.Unread(source=source, text=said, why=why, is_state=False, warns=True)
         scheme = WildcardScheme.CHAR if word(row, "WSCHEMA") == "CHAR" else WildcardScheme.TOPIC
         form = _FORMATS.get(word(row, "PSPROP"), PublicationFormat.PROPERTIES)
         stream, point = DEFAULT_STREAM, None
@@ -255,7 +242,7 @@ class _Reading:
         correl_id = text(row, "DESTCORL").upper().ljust(48, "0")
         own = correl_id not in (_NO_CORREL_ID, text(row, "SUBID").upper())
         name = text(row, "SUB") or None
-        return LegacySubscription(
+        return legacy.LegacySubscription(
             source=source,
             topic=topic,
             queue=text(row, "DEST"),
@@ -288,7 +275,7 @@ class _Reading:
     def _expires_at(self, expiry: str) -> datetime | None:
         return self._now + timedelta(milliseconds=100 * int(expiry)) if expiry.isdecimal() else None
 
-    def _retained(self) -> Iterator[Item]:
+    def _retained(self) -> Iterator[legacy.Item]:
         if self._publications is not None:
             for publication in self._publications:
                 yield self._publication(publication)
@@ -296,7 +283,7 @@ class _Reading:
         for topic in sorted(self._live.retained):
             stream, rest = self._stream_of(topic)
             md, body = self._copies.get(topic, (None, None))
-            yield LegacyRetained(
+            yield legacy.LegacyRetained(
                 source=self._source("TPSTATUS"),
                 topic=rest,
                 stream=stream,
@@ -305,7 +292,7 @@ class _Reading:
                 delivered=body is not None,
             )
 
-    def _publication(self, retained: RetainedPublication) -> LegacyRetained:
+    def _publication(self, retained: RetainedPublication) -> legacy.LegacyRetained:
         message = retained.publication.message
         stream, rest = self._stream_of(retained.topic_string)
         point = None
@@ -324,14 +311,14 @@ class _Reading:
                 return name, remove_prefix(prefix, topic)
         return DEFAULT_STREAM, topic
 
-    def _authorities(self) -> Iterator[Item]:
+    def _authorities(self) -> Iterator[legacy.Item]:
         passed_over = 0
         for row in self._administrator.display("AUTHREC"):
             kind, entity_type = word(row, "OBJTYPE"), word(row, "ENTTYPE")
             if kind not in _OBJECT_TYPES or entity_type not in ("PRINCIPAL", "GROUP"):
                 passed_over += 1
                 continue
-            yield LegacyAuthority(
+            yield legacy.LegacyAuthority(
                 source=self._source("AUTHREC"),
                 object_type=kind,
                 profile=text(row, "PROFILE"),
@@ -342,7 +329,7 @@ class _Reading:
         if passed_over:
             why = "channels, processes and the like are not part of publish/subscribe"
             said = "authority records of other objects"
-            yield Unread(source=self._source("AUTHREC"), text=said, why=why, count=passed_over, is_state=False)
+            yield legacy.Unread(source=self._source("AUTHREC"), text=said, why=why, count=passed_over, is_state=False)
 
 
 def _options(row: Row, identified: bool) -> Iterator[str]:
@@ -477,6 +464,6 @@ def _streams_in(answers: list[CapturedMessage]) -> Iterator[str]:
         if _is_metatopic(message):
             found = metatopics.pcf_of(message.decode())
             assert found is not None
-            for item in metatopics.read(found, Source(file="answer")):
-                if isinstance(item, Stream):
+            for item in metatopics.read(found, legacy.Source(file="answer")):
+                if isinstance(item, legacy.Stream):
                     yield item.name

@@ -29,21 +29,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from commands import model
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
 from commands.broker.outcome import Outcome
 from commands.broker.reading import natural_queue
 from commands.headers.psc import split_psc
 from commands.headers.registry import parse
 from commands.headers.response import Completion
-from commands.model import (
-    Command,
-    DeregisterPublisher,
-    DeregisterSubscriber,
-    Publish,
-    RegisterPublisher,
-    RegisterSubscriber,
-    RegOpt,
-)
 from commands.mqsc.broker import Broker
 from commands.terminal.counted import counted
 from migrate.legacy_state import (
@@ -99,9 +91,9 @@ class LongTopics:
 
     found: dict[tuple[str, str, str, str | None, str], LegacySubscription] = field(default_factory=dict)
 
-    def takes(self, command: Command, stream: str, source: Source, registrant: Registrant) -> bool:
+    def takes(self, command: model.Command, stream: str, source: Source, registrant: Registrant) -> bool:
         """Carry out a command that the replay refused because of its topics' length; whether it was one."""
-        if not isinstance(command, RegisterSubscriber | DeregisterSubscriber) or stream == DEFAULT_STREAM:
+        if not isinstance(command, model.RegisterSubscriber | model.DeregisterSubscriber) or stream == DEFAULT_STREAM:
             return False
         own = max(map(len, command.topics), default=0)
         with_prefix = max((len(add_prefix(stream, topic)) for topic in command.topics), default=0)
@@ -109,7 +101,7 @@ class LongTopics:
             return False
         for topic in command.topics:
             key = (stream, registrant.qmgr, registrant.queue, registrant.correl_id, topic)
-            if isinstance(command, DeregisterSubscriber):
+            if isinstance(command, model.DeregisterSubscriber):
                 self.found.pop(key, None)
             else:
                 self.found[key] = _too_long_subscription(command, topic, stream, source, registrant)
@@ -121,7 +113,7 @@ class LongTopics:
 
 
 def _too_long_subscription(
-    command: RegisterSubscriber, topic: str, stream: str, source: Source, registrant: Registrant
+    command: model.RegisterSubscriber, topic: str, stream: str, source: Source, registrant: Registrant
 ) -> LegacySubscription:
     identity = command.sub_identity
     return LegacySubscription(
@@ -139,7 +131,7 @@ def _too_long_subscription(
         user_data=command.sub_user_data,
         identities=() if identity is None else (identity,),
         filter=command.filter,
-        options=tuple(option.value for option in command.options or () if option is not RegOpt.NONE),
+        options=tuple(option.value for option in command.options or () if option is not model.RegOpt.NONE),
         unknown=("expires_at",),
     )
 
@@ -151,7 +143,7 @@ class _Traffic:
     source: Source
     message: CapturedMessage
     decoded: Message | None = None
-    command: Command | None = None
+    command: model.Command | None = None
 
     def numbered(self, seq: int) -> _Traffic:
         """The same with another ``seq``."""
@@ -474,7 +466,7 @@ def _effects(outcome: Outcome, stream: str, source: Source, legacy: Legacy) -> N
 def _publishers(one: _Traffic, stream: str, qmgr: str, publishers: dict[tuple[str, ...], Publisher]) -> None:
     """Registered publishers, which version 6 kept and the replay does not."""
     command = one.command
-    if isinstance(command, RegisterPublisher):
+    if isinstance(command, model.RegisterPublisher):
         for topic in command.topics:
             queue = _own_queue(one, command)
             publishers[stream, queue, topic] = Publisher(
@@ -483,18 +475,18 @@ def _publishers(one: _Traffic, stream: str, qmgr: str, publishers: dict[tuple[st
                 stream=stream,
                 qmgr=name_of(command.qmgr_name or "") or qmgr,
                 queue=queue,
-                correl_id=_correl_id(one, RegOpt.CORREL_AS_ID in command.options),
+                correl_id=_correl_id(one, model.RegOpt.CORREL_AS_ID in command.options),
                 user=_user(one),
-                options=tuple(option.value for option in command.options if option is not RegOpt.NONE),
+                options=tuple(option.value for option in command.options if option is not model.RegOpt.NONE),
             )
-    elif isinstance(command, DeregisterPublisher):
-        everything = RegOpt.DEREG_ALL in command.options
+    elif isinstance(command, model.DeregisterPublisher):
+        everything = model.RegOpt.DEREG_ALL in command.options
         for key in list(publishers):
             if key[:2] == (stream, _own_queue(one, command)) and (everything or key[2] in command.topics):
                 del publishers[key]
 
 
-def _own_queue(one: _Traffic, command: Command) -> str:
+def _own_queue(one: _Traffic, command: model.Command) -> str:
     reply_to = "" if one.decoded is None else name_of(one.decoded.mqmd.reply_to_q)
     return name_of(command.q_name or "") or reply_to
 
@@ -509,7 +501,7 @@ def _registrant(one: _Traffic, qmgr: str) -> Registrant:
     command = one.command
     assert command is not None
     options = getattr(command, "options", None) or ()
-    correl_id = _correl_id(one, RegOpt.CORREL_AS_ID in options)
+    correl_id = _correl_id(one, model.RegOpt.CORREL_AS_ID in options)
     reply_to = "" if one.decoded is None else name_of(one.decoded.mqmd.reply_to_qmgr)
     owner = name_of(command.qmgr_name or "") or reply_to or qmgr
     return Registrant(_own_queue(one, command), owner, correl_id, _user(one))
@@ -552,7 +544,7 @@ def _retained(retained: RetainedPublication, stream: str, source: Source, md_hex
     point: str | None = None
     try:
         command = parse(publication.message)
-        point = command.sub_point if isinstance(command, Publish) else None
+        point = command.sub_point if isinstance(command, model.Publish) else None
     except QPubSubError:
         point = None
     own = remove_prefix("" if stream == DEFAULT_STREAM else stream, retained.topic_string)

@@ -47,17 +47,7 @@ from commands.links.engine.adapter import (
 from commands.links.engine.retained import News, TreeRetained
 from commands.qmgr.link_port import Feature, How, TopicSpaceView, TreeNotAskedError
 from rfh2.errors import StoreError
-from streams.operations import (
-    AlterSubscription,
-    ClearRetained,
-    Effect,
-    Operation,
-    RequestRetained,
-    Subscribe,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations
 from streams.patterns import parse_pattern
 from streams.subscriptions import Subscription
 
@@ -78,7 +68,7 @@ class FilterRegistry(Generic[K]):
         self.lock = threading.RLock()
         self._wanted: Counter[K] = Counter()
         self._of: dict[bytes, K] = {}
-        self._changes: list[Effect] = []
+        self._changes: list[operations.Effect] = []
         self._synced = set(synced)
         self._pending, self._uncommitted, self._rejected = set[K](), set[K](), set[K]()
         self._banned, self._unconfirmed, self._ended = set[K](), set[K](), set[K]()
@@ -87,9 +77,9 @@ class FilterRegistry(Generic[K]):
 
     # The processor
 
-    def note(self, effects: Sequence[Effect]) -> None:
+    def note(self, effects: Sequence[operations.Effect]) -> None:
         """Note changes that take effect with their commit."""
-        kinds = SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved
+        kinds = operations.SubscriptionAdded | operations.SubscriptionAltered | operations.SubscriptionRemoved
         self._changes += [effect for effect in effects if isinstance(effect, kinds)]
 
     def committed(self) -> tuple[list[K], bool]:
@@ -100,12 +90,12 @@ class FilterRegistry(Generic[K]):
             self._uncommitted.clear()
             changes, self._changes = self._changes, []
             for effect in changes:
-                if isinstance(effect, SubscriptionAdded):
+                if isinstance(effect, operations.SubscriptionAdded):
                     self._count(effect.subscription)
-                elif isinstance(effect, SubscriptionAltered):
+                elif isinstance(effect, operations.SubscriptionAltered):
                     self._uncount(effect.before)
                     self._count(effect.after)
-                elif isinstance(effect, SubscriptionRemoved):
+                elif isinstance(effect, operations.SubscriptionRemoved):
                     self._uncount(effect.subscription)
             return uncommitted, bool(changes)
 
@@ -403,7 +393,9 @@ class Lookups(Generic[F]):
         self._on_request = how(adapter.capabilities, Feature.REQUEST) is How.DOES
         self._clears = carries(adapter.capabilities, Feature.CLEAR)
 
-    def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
+    def before(
+        self, operation: operations.Operation, space: TopicSpaceView, now: datetime
+    ) -> Sequence[operations.Operation]:
         """What the topic space must know first. Raises TreeNotAskedError if the tree must be asked before."""
         question = self._question(operation)
         if question is None:
@@ -418,7 +410,7 @@ class Lookups(Generic[F]):
         known = space.retained(*self._adapter.pattern_of(question.filter), now)
         return [learnt for _, learnt in self._news.of(answer.retained, known, now)]
 
-    def prefetch(self, operation: Operation) -> None:
+    def prefetch(self, operation: operations.Operation) -> None:
         """*operation* comes soon: add its question to the next ones."""
         question = self._question(operation)
         if question is not None and (not question.subscribe or self._registry.needs(question.filter)):
@@ -444,14 +436,14 @@ class Lookups(Generic[F]):
         """Release the calls."""
         self._client.close()
 
-    def _question(self, operation: Operation) -> Question[F] | None:
-        if isinstance(operation, Subscribe | AlterSubscription):
+    def _question(self, operation: operations.Operation) -> Question[F] | None:
+        if isinstance(operation, operations.Subscribe | operations.AlterSubscription):
             wanted = self._filter_of(operation.subscription)
             return None if wanted is None else Question(wanted, subscribe=True)
-        if isinstance(operation, RequestRetained) and self._on_request:
+        if isinstance(operation, operations.RequestRetained) and self._on_request:
             wanted = self._filter_of(operation.subscription)
             return None if wanted is None else Question(wanted, subscribe=False)
-        if isinstance(operation, ClearRetained) and self._clears:
+        if isinstance(operation, operations.ClearRetained) and self._clears:
             # A wildcard may clear more topics than are known here.
             if not parse_pattern(operation.topic_string, operation.wildcard).is_wild:
                 return None

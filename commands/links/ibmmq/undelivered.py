@@ -66,17 +66,7 @@ from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import DecodeError, QueueError, StoreError
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
-from streams.operations import (
-    Effect,
-    Publication,
-    Published,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations
 
 _log = logging.getLogger("qpubsub.mq")
 
@@ -349,7 +339,7 @@ class UnitRecord:
 
     store: str
     batch: int
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[operations.Effect, ...] = ()
 
     def messages(self) -> list[bytes]:
         """The bodies of its messages; one at least."""
@@ -361,16 +351,16 @@ class UnitRecord:
 
     def _rows(self) -> list[tuple[dict[str, Any], bytes, bytes]]:
         rows: list[tuple[dict[str, Any], bytes, bytes]] = []
-        first: tuple[Published, int] | None = None
+        first: tuple[operations.Published, int] | None = None
         for at, effect in enumerate(self.effects):
-            if isinstance(effect, SubscriptionAdded):
+            if isinstance(effect, operations.SubscriptionAdded):
                 rows.append(({"added": subscription_state(effect.subscription)}, b"", b""))
-            elif isinstance(effect, SubscriptionAltered):
+            elif isinstance(effect, operations.SubscriptionAltered):
                 states = [subscription_state(effect.before), subscription_state(effect.after)]
                 rows.append(({"altered": states}, b"", b""))
-            elif isinstance(effect, SubscriptionRemoved):
+            elif isinstance(effect, operations.SubscriptionRemoved):
                 rows.append(({"removed": subscription_state(effect.subscription)}, b"", b""))
-            elif isinstance(effect, RetainedStored):
+            elif isinstance(effect, operations.RetainedStored):
                 topic, publication = effect.retained.topic_string, effect.retained.publication
                 if first is not None and first[0] is publication:
                     rows.append(({"stored": [topic], "with": first[1]}, b"", b""))
@@ -378,7 +368,7 @@ class UnitRecord:
                 first = publication, at
                 *columns, md, body = publication_row(publication)
                 rows.append(({"stored": [topic, *columns]}, md, body))
-            elif isinstance(effect, RetainedCleared):
+            elif isinstance(effect, operations.RetainedCleared):
                 rows.append(({"cleared": effect.topic_string}, b"", b""))
         return rows
 
@@ -394,22 +384,24 @@ def read_record(bodies: Sequence[bytes]) -> UnitRecord | None:
         complete = [int(row[0]["index"]) for row in rows] == list(range(first["of"]))
         if not complete or any((r["store"], r["batch"]) != (first["store"], first["batch"]) for r, _, _ in rows):
             raise RecordError(f"the record has {len(rows)} messages that do not belong together")
-        publications: dict[int, Publication] = {}
+        publications: dict[int, operations.Publication] = {}
         effects = tuple(effect for row in rows if (effect := _effect(*row, publications)) is not None)
         return UnitRecord(str(first["store"]), int(first["batch"]), effects)
     except (ValueError, KeyError, TypeError, IndexError, DecodeError) as error:
         raise RecordError(f"the message on the record queue is not a record: {error!r}") from error
 
 
-def _effect(row: dict[str, Any], md: bytes, body: bytes, publications: dict[int, Publication]) -> Effect | None:
+def _effect(
+    row: dict[str, Any], md: bytes, body: bytes, publications: dict[int, operations.Publication]
+) -> operations.Effect | None:
     """The effect of one row, None where it has none. publications: those of the rows before, by index."""
     if "added" in row:
-        return SubscriptionAdded(subscription_of(row["added"]))
+        return operations.SubscriptionAdded(subscription_of(row["added"]))
     if "altered" in row:
         before, after = row["altered"]
-        return SubscriptionAltered(subscription_of(before), subscription_of(after))
+        return operations.SubscriptionAltered(subscription_of(before), subscription_of(after))
     if "removed" in row:
-        return SubscriptionRemoved(subscription_of(row["removed"]))
+        return operations.SubscriptionRemoved(subscription_of(row["removed"]))
     if "stored" in row:
         topic, *columns = row["stored"]
         if "with" in row:
@@ -418,8 +410,8 @@ def _effect(row: dict[str, Any], md: bytes, body: bytes, publications: dict[int,
             at, expires_at, local, persistent = columns
             publication = publication_of(PublicationRow(at, expires_at, local, persistent, md, body))
             publications[int(row["index"])] = publication
-        return RetainedStored(RetainedPublication(topic, publication))
-    return RetainedCleared(row["cleared"]) if "cleared" in row else None
+        return operations.RetainedStored(operations.RetainedPublication(topic, publication))
+    return operations.RetainedCleared(row["cleared"]) if "cleared" in row else None
 
 
 def _body(row: dict[str, Any], md: bytes, body: bytes) -> bytes:

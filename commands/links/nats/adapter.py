@@ -38,23 +38,7 @@ from commands.links.engine.filters import Positions
 from commands.links.engine.log_adapter import Following, LogAdapter, Placed, batches, capabilities_of
 from commands.links.engine.properties import ForTree, TreeMessage
 from commands.links.engine.spool import Spool
-from commands.links.nats.connection import (
-    MESSAGE_ID,
-    MOST_HEADER_BYTES,
-    Names,
-    NatsConnection,
-    NatsPublication,
-    NatsSession,
-    configs_of,
-    cover,
-    make_stream,
-    message_for,
-    record_of,
-    refusal,
-    why_too_long,
-    why_unfit,
-    wildcards_of,
-)
+from commands.links.nats import connection as nats
 from commands.qmgr.link_port import Feature, How
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 from rfh2.errors import StoreError
@@ -72,9 +56,9 @@ _PATIENCE_S: Final = 10.0
 class NatsLogs:
     """is_cluster: whether several servers have the stream; None if no server was asked yet. Raises ConfigError."""
 
-    def __init__(self, address: Address, config: TopicsConfig, names: Names) -> None:
+    def __init__(self, address: Address, config: TopicsConfig, names: nats.Names) -> None:
         self.bridge, self._config, self._names = names.bridge, config, names
-        self.connection = NatsConnection(address, config, names.bridge, self._streams)
+        self.connection = nats.NatsConnection(address, config, names.bridge, self._streams)
         self._reader: NatsReader | None = None
         self._placing = asyncio.Lock()
         self.is_cluster: bool | None = None
@@ -103,7 +87,7 @@ class NatsLogs:
         in_bucket = message.subject.startswith(self._names.keys)
         subject = message.subject.removeprefix(self._names.keys if in_bucket else self._names.prefix)
         stored_at = message.metadata.timestamp.timestamp()
-        return record_of(subject, message.data, message.headers or {}, stored_at, in_bucket)
+        return nats.record_of(subject, message.data, message.headers or {}, stored_at, in_bucket)
 
     def retained(self, filters: Sequence[str]) -> list[Any]:
         return self.connection.call(lambda session: self._retained(session, filters), 4 * self._config.patience_s)
@@ -113,19 +97,19 @@ class NatsLogs:
 
     # The loop
 
-    async def _streams(self, session: NatsSession) -> list[StreamInfo]:
+    async def _streams(self, session: nats.NatsSession) -> list[StreamInfo]:
         """The stream and the bucket, which are made if they are not there. Raises StoreError if they cannot be used."""
         found = []
-        for wanted in configs_of(self._config, self._names):
-            about, _ = await make_stream(session, wanted)
-            if why := why_unfit(about, wanted):
+        for wanted in nats.configs_of(self._config, self._names):
+            about, _ = await nats.make_stream(session, wanted)
+            if why := nats.why_unfit(about, wanted):
                 raise StoreError(why)
             found.append(about)
         # A server that is alone may name itself as the leader, as 2.15 does; only a cluster has a name.
         self.is_cluster = bool(found[0].cluster and found[0].cluster.name)
         return found
 
-    async def _open(self, session: NatsSession, positions: Positions, following: Following) -> NatsReader:
+    async def _open(self, session: nats.NatsSession, positions: Positions, following: Following) -> NatsReader:
         async with self._placing:
             self._reader, reader = None, NatsReader(self.connection, session)
             for about in await self._streams(session):
@@ -144,7 +128,7 @@ class NatsLogs:
             self._reader = reader
             return reader
 
-    async def _follow(self, session: NatsSession, following: Following) -> None:
+    async def _follow(self, session: nats.NatsSession, following: Following) -> None:
         async with self._placing:
             for stream in self._reader.places if self._reader is not None else ():
                 with suppress(NotFoundError):
@@ -154,10 +138,12 @@ class NatsLogs:
                         config.filter_subject, config.filter_subjects = None, wanted
                         await session.jetstream.add_consumer(stream, config)
 
-    async def _retained(self, session: NatsSession, filters: Sequence[str]) -> list[Any]:
+    async def _retained(self, session: nats.NatsSession, filters: Sequence[str]) -> list[Any]:
         """The messages of all keys of the bucket that *filters* select, and perhaps of others."""
         keys, bucket = self._names.keys, self._names.bucket
-        wanted = wildcards_of(filters[0], keys, key=True) if len(filters) == 1 else cover(filters, keys, key=True)
+        wanted = (
+            nats.wildcards_of(filters[0], keys, key=True) if len(filters) == 1 else nats.cover(filters, keys, key=True)
+        )
         config = ConsumerConfig(
             ack_policy=AckPolicy.NONE,
             deliver_policy=DeliverPolicy.LAST_PER_SUBJECT,
@@ -180,7 +166,7 @@ class NatsLogs:
 
     def _cover(self, stream: str, filters: Sequence[str]) -> list[str]:
         in_bucket = stream == self._names.bucket
-        return cover(filters, self._names.keys if in_bucket else self._names.prefix, in_bucket)
+        return nats.cover(filters, self._names.keys if in_bucket else self._names.prefix, in_bucket)
 
 
 def _log_of(stream: StreamInfo) -> str:
@@ -224,7 +210,7 @@ class ConsumerPlace:
 class NatsReader:
     """Runs in the loop, but for ``read`` and ``close``. places: by names of streams. lost: why it is of no use."""
 
-    def __init__(self, connection: NatsConnection, session: NatsSession) -> None:
+    def __init__(self, connection: nats.NatsConnection, session: nats.NatsSession) -> None:
         self._connection, self._session = connection, session
         self._inbox = session.client.new_inbox()
         self._subscription: Subscription | None = None
@@ -344,12 +330,12 @@ class NatsAdapter(LogAdapter[Any]):
     capabilities = CAPABILITIES
 
     def __init__(self, address: Address, config: TopicsConfig, qmgr: str, state: Path) -> None:
-        self._config, self._names = config, Names.of(config, qmgr)
+        self._config, self._names = config, nats.Names.of(config, qmgr)
         self._nats = NatsLogs(address, config, self._names)
         super().__init__(self._nats, state / "nats.json", config.default_format)
 
     def why_not_carried(self, topic_string: str) -> str | None:
-        return why_too_long(topic_string, self._config.longest_subject)
+        return nats.why_too_long(topic_string, self._config.longest_subject)
 
     def sender(self, spool: Spool, stop: threading.Event) -> NatsSender:
         del spool, stop  # queues are never the server's, and no call waits for long
@@ -371,26 +357,26 @@ Answers = Sequence[asyncio.Future[Any]]
 class NatsSender:
     """Sends to the stream and the bucket of *logs*."""
 
-    def __init__(self, logs: NatsLogs, config: TopicsConfig, names: Names) -> None:
+    def __init__(self, logs: NatsLogs, config: TopicsConfig, names: nats.Names) -> None:
         self._logs, self._config, self._names = logs, config, names
         # Answers that are waited for, by subject; the server tells what it denies by subject alone.
         self._awaited: dict[asyncio.Future[Any], str] = {}
         logs.connection.denied = self._denied
 
-    def prepare(self, wanted: ForTree) -> Prepared[NatsPublication] | None:
-        item = message_for(wanted, self._names.bridge, self._config.session_expiry_s or 86_400)
-        why = why_too_long(wanted.topic, self._config.longest_subject)
+    def prepare(self, wanted: ForTree) -> Prepared[nats.NatsPublication] | None:
+        item = nats.message_for(wanted, self._names.bridge, self._config.session_expiry_s or 86_400)
+        why = nats.why_too_long(wanted.topic, self._config.longest_subject)
         if why is not None:
             raise NotCarriedError(MQRCCF_TOPIC_ERROR, f"topic {wanted.topic:.200}: {why}")
-        if item.header_bytes > MOST_HEADER_BYTES:
-            why = f"its properties take {item.header_bytes} bytes as headers, JetStream takes {MOST_HEADER_BYTES}"
+        if item.header_bytes > nats.MOST_HEADER_BYTES:
+            why = f"its properties take {item.header_bytes} bytes as headers, JetStream takes {nats.MOST_HEADER_BYTES}"
             raise NotCarriedError(MQRC_MSG_TOO_BIG_FOR_Q, f"topic {wanted.topic:.200}: {why}")
         most = self._logs.connection.max_payload
         if item.size > most:
             raise too_large(wanted.topic, item.size, most, "the NATS server")
         return Prepared(item, wanted.other)
 
-    def send(self, batch: Iterable[Waiting[NatsPublication]]) -> Iterator[Sent]:
+    def send(self, batch: Iterable[Waiting[nats.NatsPublication]]) -> Iterator[Sent]:
         if self._logs.is_cluster is None:
             self._logs.make_ready()
         apart = _subject if self._logs.is_cluster else None
@@ -419,26 +405,28 @@ class NatsSender:
     def close(self) -> None:
         """Nothing is held: the adapter disconnects."""
 
-    def _sent(self, waiting: Waiting[NatsPublication], answers: Answers) -> Sent | None:
+    def _sent(self, waiting: Waiting[nats.NatsPublication], answers: Answers) -> Sent | None:
         """The result for one; None where the server has not answered, or would take it later."""
         errors = [each.exception() for each in answers if each.done() and not each.cancelled()]
         lasting = next((each for each in errors if each is not None and _is_lasting(each)), None)
         if lasting is None:
             return Sent(waiting.message) if errors == [None] * len(answers) else None
         is_denied = isinstance(lasting, PermissionError)
-        why = f"a publication on topic {waiting.wanted.topic:.200}: {lasting if is_denied else refusal(lasting)}"
+        why = f"a publication on topic {waiting.wanted.topic:.200}: {lasting if is_denied else nats.refusal(lasting)}"
         return Sent(waiting.message, MQRC_NOT_AUTHORIZED if is_denied else MQRCCF_COMMAND_FAILED, why)
 
     # The loop
 
-    async def _publish(self, together: Sequence[Waiting[NatsPublication]], session: NatsSession) -> list[Answers]:
+    async def _publish(
+        self, together: Sequence[Waiting[nats.NatsPublication]], session: nats.NatsSession
+    ) -> list[Answers]:
         """Publish all, in order; what the server has said of each after ``patience_s``."""
         answers: list[list[asyncio.Future[Any]]] = []
         try:
             for waiting in together:
                 item, of_one = waiting.item, list[asyncio.Future[Any]]()
                 answers.append(of_one)
-                headers = {**item.headers, MESSAGE_ID: f"{self._names.bridge}-{waiting.key.hex()}"}
+                headers = {**item.headers, nats.MESSAGE_ID: f"{self._names.bridge}-{waiting.key.hex()}"}
                 subjects = [] if item.clear else [self._names.prefix + item.subject]
                 subjects += [self._names.keys + item.key] if item.clear or item.retain else []
                 for subject in subjects:
@@ -461,7 +449,7 @@ class NatsSender:
             answer.get_loop().call_later(wait_s, _deny, answer, text.removeprefix("nats: "))
 
 
-def _subject(waiting: Waiting[NatsPublication]) -> str:
+def _subject(waiting: Waiting[nats.NatsPublication]) -> str:
     return waiting.item.subject
 
 

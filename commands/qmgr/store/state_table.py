@@ -48,17 +48,7 @@ from rfh2.mqi_constants import (
     MQRC_OPTION_NOT_VALID_FOR_TYPE,
     MQRC_Q_NOT_EMPTY,
 )
-from streams.operations import (
-    Delivery,
-    Effect,
-    Published,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations
 from streams.subscriptions import Subscription
 
 _TABLE: Final = "dynamic_queues"
@@ -300,40 +290,40 @@ class StateTable:
         self._pending.flush()
         return reading.local_queues(self._database)
 
-    def save(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
+    def save(self, effects: Iterable[operations.Effect]) -> list[operations.RetainedPublication]:
         """As ``Knowledge.save_effects``. Raises EncodeError for a message that has no bytes."""
-        changes = [effect for effect in effects if not isinstance(effect, Delivery)]
+        changes = [effect for effect in effects if not isinstance(effect, operations.Delivery)]
         if not changes:
             return []
         self.changed()
-        retained: dict[str, RetainedPublication] = {}
-        last: tuple[Published, StoredPublication] | None = None
+        retained: dict[str, operations.RetainedPublication] = {}
+        last: tuple[operations.Published, StoredPublication] | None = None
         pending = self._pending
         for effect in changes:
             match effect:
-                case SubscriptionAdded(subscription):
+                case operations.SubscriptionAdded(subscription):
                     self._save(subscription)
-                case SubscriptionAltered(before, after):
+                case operations.SubscriptionAltered(before, after):
                     if before.sub_id != after.sub_id:
                         pending.execute(_FORGET_SUBSCRIPTION, (before.sub_id,))
                         self._counters.removed(before.sub_id)
                     if before.temporary:
                         pending.execute(_GOES_WITH_NONE, (before.sub_id,))
                     self._save(after)
-                case SubscriptionRemoved(subscription):
+                case operations.SubscriptionRemoved(subscription):
                     pending.execute(_FORGET_SUBSCRIPTION, (subscription.sub_id,))
                     self._counters.removed(subscription.sub_id)
                     if subscription.temporary:
                         pending.execute(_GOES_WITH_NONE, (subscription.sub_id,))
                     elif subscription.managed:
                         self._delete_managed(subscription.dest_queue)
-                case RetainedStored(kept):
+                case operations.RetainedStored(kept):
                     # One that is further back may have lost its last topic meanwhile, and with it its row.
                     if last is None or last[0] is not kept.publication:
                         last = kept.publication, self._publish(kept.publication)
                     pending.retain(kept.topic_string, last[1].number)
-                    retained[kept.topic_string] = RetainedPublication(kept.topic_string, last[1])
-                case RetainedCleared(topic_string):
+                    retained[kept.topic_string] = operations.RetainedPublication(kept.topic_string, last[1])
+                case operations.RetainedCleared(topic_string):
                     last = None
                     pending.execute(_FORGET_RETAINED, (topic_string,))
                     retained.pop(topic_string, None)
@@ -387,7 +377,7 @@ class StateTable:
         if self._definitions.find(queue) is not None and not self._dynamic.is_adopted(queue):
             self._dynamic.close(queue, maker=False, option=Close.PURGE)
 
-    def _publish(self, publication: Published) -> StoredPublication:
+    def _publish(self, publication: operations.Published) -> StoredPublication:
         row = publication_row(publication)
         if self._number is None:
             self._number = self._database.highest("publications")
