@@ -27,15 +27,7 @@ from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.kafka.cluster import KafkaCluster, Routes
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
 from commands.links.mqtt.packets import FENCE, Granted, MqttPublication, Received
-from commands.links.nats.connection import (
-    Names,
-    NatsConnection,
-    NatsSession,
-    configs_of,
-    make_stream,
-    nothing,
-    why_unfit,
-)
+from commands.links.nats import connection as nats
 from commands.terminal.counted import counted
 from rfh2 import mqi_constants as m
 from rfh2.errors import QPubSubError, StoreError
@@ -301,8 +293,8 @@ class NatsCheck:
     """Tries one server. qmgr: whose bridge asks. Raises ConfigError."""
 
     def __init__(self, address: Address, config: TopicsConfig, qmgr: str) -> None:
-        self._address, self._config, self._names = address, config, Names.of(config, qmgr)
-        self._connection = NatsConnection(address, config, f"{self._names.bridge}-check")
+        self._address, self._config, self._names = address, config, nats.Names.of(config, qmgr)
+        self._connection = nats.NatsConnection(address, config, f"{self._names.bridge}-check")
         self._made: list[str] = []
 
     def connect(self) -> CheckResult:
@@ -310,7 +302,7 @@ class NatsCheck:
         logging.getLogger("qpubsub.nats").disabled = True
         subject = f"connection to {self._address}"
         try:
-            self._connection.call(nothing, 2 * self._config.patience_s)
+            self._connection.call(nats.nothing, 2 * self._config.patience_s)
         except StoreError as error:
             return CheckResult(subject, False, str(error))
         return CheckResult(subject, True, f"connected as {self._connection.name}")
@@ -321,7 +313,7 @@ class NatsCheck:
         yield jetstream
         if not jetstream.ok:
             return
-        for wanted, subject in zip(configs_of(self._config, self._names), self._subjects, strict=True):
+        for wanted, subject in zip(nats.configs_of(self._config, self._names), self._subjects, strict=True):
             name = str(wanted.name)
             yield self._stream(wanted)
             yield self._tried(f"publishing on {subject}", self._publication(subject), "allowed")
@@ -337,7 +329,7 @@ class NatsCheck:
         self._connection.close()
         logging.getLogger("qpubsub.nats").disabled = False
 
-    async def _remove(self, session: NatsSession) -> None:
+    async def _remove(self, session: nats.NatsSession) -> None:
         for name in self._made:
             await session.jetstream.delete_stream(name)
 
@@ -349,27 +341,29 @@ class NatsCheck:
     def _stream(self, wanted: Any) -> CheckResult:
         subject = f"stream {wanted.name}"
         try:
-            about, is_new = self._connection.call(lambda session: make_stream(session, wanted))
+            about, is_new = self._connection.call(lambda session: nats.make_stream(session, wanted))
         except StoreError as error:
             return CheckResult(subject, False, str(error), self._permissions)
         if is_new:
             self._made.append(wanted.name)
             return CheckResult(subject, True, "not there; run makes it")
-        why = why_unfit(about, wanted)
+        why = nats.why_unfit(about, wanted)
         return CheckResult(subject, why is None, why or f"{about.config.num_replicas} replicas")
 
-    def _publication(self, subject: str) -> Callable[[NatsSession], Coroutine[Any, Any, Any]]:
+    def _publication(self, subject: str) -> Callable[[nats.NatsSession], Coroutine[Any, Any, Any]]:
         return lambda session: session.jetstream.publish(subject, b"check", headers=dict(_BRIEFLY))
 
-    def _consumer(self, stream: str, subject: str) -> Callable[[NatsSession], Coroutine[Any, Any, Any]]:
-        async def work(session: NatsSession) -> None:
+    def _consumer(self, stream: str, subject: str) -> Callable[[nats.NatsSession], Coroutine[Any, Any, Any]]:
+        async def work(session: nats.NatsSession) -> None:
             name = self._connection.name
             await session.jetstream.add_consumer(stream, name=name, durable_name=name, filter_subjects=[subject])
             await session.jetstream.delete_consumer(stream, name)
 
         return work
 
-    def _tried(self, subject: str, work: Callable[[NatsSession], Coroutine[Any, Any, Any]], what: str) -> CheckResult:
+    def _tried(
+        self, subject: str, work: Callable[[nats.NatsSession], Coroutine[Any, Any, Any]], what: str
+    ) -> CheckResult:
         try:
             self._connection.call(work)
         except StoreError as error:

@@ -34,16 +34,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
-from commands.links.engine.adapter import (
-    Adapter,
-    F,
-    FilterAnswer,
-    TreeClient,
-    TreeRefusedError,
-    TreeUnreachableError,
-    carries,
-    how,
-)
+from commands.links.engine import adapter as trees
 from commands.links.engine.retained import News, TreeRetained
 from commands.qmgr.link_port import Feature, How, TopicSpaceView, TreeNotAskedError
 from rfh2.errors import StoreError
@@ -224,28 +215,28 @@ class FilterRegistry(Generic[K]):
                 self._ended.add(key)
 
 
-class Subscribing(Generic[F]):
+class Subscribing(Generic[trees.F]):
     """Subscribes to filters at the tree."""
 
-    def __init__(self, adapter: Adapter[F, Any], registry: FilterRegistry[F]) -> None:
+    def __init__(self, adapter: trees.Adapter[trees.F, Any], registry: FilterRegistry[trees.F]) -> None:
         self._adapter, self._registry = adapter, registry
 
-    def subscribe(self, client: TreeClient[F], filters: Sequence[F], urgent: bool) -> list[F]:
+    def subscribe(self, client: trees.TreeClient[trees.F], filters: Sequence[trees.F], urgent: bool) -> list[trees.F]:
         """Subscribe; returns those that the tree has now. Raises StoreError where the tree does not answer."""
-        accepted: list[F] = []
+        accepted: list[trees.F] = []
         log = self._adapter.log
         for said in client.subscribe(filters, urgent) if filters else ():
             match said.answer:
-                case FilterAnswer.ACCEPTED:
+                case trees.FilterAnswer.ACCEPTED:
                     accepted.append(said.filter)
-                case FilterAnswer.REJECTED:
+                case trees.FilterAnswer.REJECTED:
                     self._registry.reject(said.filter)
                     log.error("%s: native publications will not reach its subscribers", said.why)
-                case FilterAnswer.BANNED:
+                case trees.FilterAnswer.BANNED:
                     self._registry.ban(said.filter)
                     text = "%s: it is not asked for it again until the bridge is started again, and native publications"
                     log.error(text + " will not reach its subscribers", said.why)
-                case FilterAnswer.LATER:
+                case trees.FilterAnswer.LATER:
                     if said.why:
                         log.warning("%s; native publications will come once it has the subscription", said.why)
         return accepted
@@ -357,10 +348,10 @@ class Silence:
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Generic[F]):
+class Question(Generic[trees.F]):
     """A question: what the tree retains under a filter. subscribe: also subscribe to the filter."""
 
-    filter: F
+    filter: trees.F
     subscribe: bool
 
 
@@ -372,14 +363,14 @@ class TreeAnswer:
     has: bool = False
 
 
-class Lookups(Generic[F]):
+class Lookups(Generic[trees.F]):
     """Used by the processor's thread alone. filter_of: of a subscription; wake: makes the keeper look for work."""
 
     def __init__(
         self,
-        adapter: Adapter[F, Any],
-        registry: FilterRegistry[F],
-        filter_of: Callable[[Subscription], F | None],
+        adapter: trees.Adapter[trees.F, Any],
+        registry: FilterRegistry[trees.F],
+        filter_of: Callable[[Subscription], trees.F | None],
         silence: Silence,
         news: News,
         wake: Callable[[], None],
@@ -388,10 +379,10 @@ class Lookups(Generic[F]):
         self._silence, self._news, self._wake = silence, news, wake
         self._client = adapter.client()
         self._subscribing = Subscribing(adapter, registry)
-        self._questions: Questions[Question[F], TreeAnswer] = Questions(self._asked, self._unused)
-        self._retains = carries(adapter.capabilities, Feature.RETAIN)
-        self._on_request = how(adapter.capabilities, Feature.REQUEST) is How.DOES
-        self._clears = carries(adapter.capabilities, Feature.CLEAR)
+        self._questions: Questions[Question[trees.F], TreeAnswer] = Questions(self._asked, self._unused)
+        self._retains = trees.carries(adapter.capabilities, Feature.RETAIN)
+        self._on_request = trees.how(adapter.capabilities, Feature.REQUEST) is How.DOES
+        self._clears = trees.carries(adapter.capabilities, Feature.CLEAR)
 
     def before(
         self, operation: operations.Operation, space: TopicSpaceView, now: datetime
@@ -436,7 +427,7 @@ class Lookups(Generic[F]):
         """Release the calls."""
         self._client.close()
 
-    def _question(self, operation: operations.Operation) -> Question[F] | None:
+    def _question(self, operation: operations.Operation) -> Question[trees.F] | None:
         if isinstance(operation, operations.Subscribe | operations.AlterSubscription):
             wanted = self._filter_of(operation.subscription)
             return None if wanted is None else Question(wanted, subscribe=True)
@@ -451,25 +442,25 @@ class Lookups(Generic[F]):
             return None if wanted is None else Question(wanted, subscribe=False)
         return None
 
-    def _asked(self, questions: Sequence[Question[F]]) -> dict[Question[F], TreeAnswer]:
+    def _asked(self, questions: Sequence[Question[trees.F]]) -> dict[Question[trees.F], TreeAnswer]:
         answers = dict.fromkeys(questions, TreeAnswer())
         at_once = self._adapter.filters_at_once
         for at in range(0, len(questions), at_once):
             answers |= self._answers(questions[at : at + at_once])
         return answers
 
-    def _answers(self, questions: Sequence[Question[F]]) -> dict[Question[F], TreeAnswer]:
+    def _answers(self, questions: Sequence[Question[trees.F]]) -> dict[Question[trees.F], TreeAnswer]:
         """The answers to those that the tree has answered."""
         asked = [each for each in questions if not each.subscribe or self._registry.begin(each.filter)]
         log, name = self._adapter.log, self._adapter.name
         try:
             if self._silence.holds:
-                raise TreeUnreachableError(self._adapter.trouble or f"{name} does not answer")
+                raise trees.TreeUnreachableError(self._adapter.trouble or f"{name} does not answer")
             urgent = [each.filter for each in asked if each.subscribe]
             accepted = set(self._subscribing.subscribe(self._client, urgent, urgent=True))
             asked = [each for each in asked if not each.subscribe or each.filter in accepted]
             return self._looked_up(asked)
-        except TreeRefusedError as error:
+        except trees.TreeRefusedError as error:
             log.error("%s: what natives retain there is not known", error)
             if error.lasting:
                 for each in asked:
@@ -482,7 +473,7 @@ class Lookups(Generic[F]):
             self._wake()
         return {}
 
-    def _looked_up(self, asked: Sequence[Question[F]]) -> dict[Question[F], TreeAnswer]:
+    def _looked_up(self, asked: Sequence[Question[trees.F]]) -> dict[Question[trees.F], TreeAnswer]:
         if not self._retains or not asked:
             return {each: TreeAnswer(None, has=True) for each in asked}
         filters = list(dict.fromkeys(each.filter for each in asked))
@@ -492,7 +483,7 @@ class Lookups(Generic[F]):
         under = there.by_filter(self._adapter.matcher(filters))
         return {each: TreeAnswer(under.get(each.filter, TreeRetained()), has=True) for each in asked}
 
-    def _unused(self, question: Question[F]) -> None:
+    def _unused(self, question: Question[trees.F]) -> None:
         if question.subscribe:
             self._registry.answered(question.filter, False)
             self._wake()

@@ -40,21 +40,7 @@ from typing import Any, Final, Generic, NamedTuple
 
 from commands.broker.puts import Outgoing
 from commands.config.settings import TopicsConfig
-from commands.links.engine.adapter import (
-    Adapter,
-    Engine,
-    F,
-    NotCarriedError,
-    P,
-    Receiver,
-    Sender,
-    TreeClient,
-    TreeUnreachableError,
-    UnansweredError,
-    Waiting,
-    carries,
-    how,
-)
+from commands.links.engine import adapter as trees
 from commands.links.engine.filter_registry import FilterRegistry, Lookups, Silence, Subscribing
 from commands.links.engine.inbound_writer import InboundWriter
 from commands.links.engine.properties import clearing, for_tree, is_clearing, publishing
@@ -82,7 +68,7 @@ class InboundPump:
 
     def __init__(
         self,
-        receiver: Receiver,
+        receiver: trees.Receiver,
         stores: LinkStores,
         batch: int,
         log: logging.Logger,
@@ -153,13 +139,15 @@ class _Asked(NamedTuple):
     retain: bool
 
 
-class OutboundPump(Generic[F, P]):
+class OutboundPump(Generic[trees.F, trees.P]):
     """A thread's work, until *stop* is set. batch: the most publications to take together."""
 
-    def __init__(self, adapter: Adapter[F, P], stores: LinkStores, batch: int, stop: threading.Event) -> None:
+    def __init__(
+        self, adapter: trees.Adapter[trees.F, trees.P], stores: LinkStores, batch: int, stop: threading.Event
+    ) -> None:
         self._adapter, self._stores, self._batch, self._stop = adapter, stores, batch, stop
         self._log = adapter.log
-        self._in_unit_of_work = how(adapter.capabilities, Feature.UNIT_OF_WORK) is How.DOES
+        self._in_unit_of_work = trees.how(adapter.capabilities, Feature.UNIT_OF_WORK) is How.DOES
         # For each answered message still on the outgoing queue, by its key: why the tree refused it, None if it has it.
         self._answers: dict[bytes, int | None] = {}
         # For each message that had no answer while one behind it had: in how many rounds.
@@ -169,7 +157,7 @@ class OutboundPump(Generic[F, P]):
     def run(self) -> None:
         """The thread's work."""
         spool: Spool | None = None
-        sender: Sender[P] | None = None
+        sender: trees.Sender[trees.P] | None = None
         backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         while not self._stop.is_set():
             try:
@@ -185,7 +173,7 @@ class OutboundPump(Generic[F, P]):
             except StoreError as error:
                 if spool is not None:
                     spool.undo()
-                if isinstance(error, TreeUnreachableError) and self._adapter.is_up is not None:
+                if isinstance(error, trees.TreeUnreachableError) and self._adapter.is_up is not None:
                     # The adapter logs this itself, with the time of the next try.
                     self._stop.wait(FIRST_PAUSE_S)
                     continue
@@ -199,7 +187,7 @@ class OutboundPump(Generic[F, P]):
         if sender is not None:
             sender.close()
 
-    def one_batch(self, spool: Spool, sender: Sender[P]) -> int:
+    def one_batch(self, spool: Spool, sender: trees.Sender[trees.P]) -> int:
         """Send some waiting messages; returns how many. Raises StoreError: then the caller must undo the take."""
         messages = self._taken(spool)
         if messages:
@@ -211,7 +199,7 @@ class OutboundPump(Generic[F, P]):
                     if sent.reason is not None:
                         self._log.error("%s: it is put on the dead-letter queue", sent.why)
                     self._answers[message_key(sent.message)] = sent.reason
-            except UnansweredError as error:
+            except trees.UnansweredError as error:
                 self._set_aside(messages, waiting, error.keys)
                 raise
             refused = self._refused(messages)
@@ -235,8 +223,8 @@ class OutboundPump(Generic[F, P]):
         return spool.take(max(until, 1))
 
     def _waiting(
-        self, messages: Sequence[StoredMessage], sender: Sender[P], waiting: dict[bytes, _Asked]
-    ) -> Iterator[Waiting[P]]:
+        self, messages: Sequence[StoredMessage], sender: trees.Sender[trees.P], waiting: dict[bytes, _Asked]
+    ) -> Iterator[trees.Waiting[trees.P]]:
         """Those of *messages* that must be sent; one after the other, because together they may be large.
 
         waiting: gets what each of them asks for.
@@ -248,7 +236,7 @@ class OutboundPump(Generic[F, P]):
             try:
                 wanted = for_tree(message.md, message.body)
                 prepared = sender.prepare(wanted)
-            except NotCarriedError as error:
+            except trees.NotCarriedError as error:
                 self._log.error("%s: it is put on the dead-letter queue", error)
                 self._answers[key] = error.reason
                 continue
@@ -266,7 +254,7 @@ class OutboundPump(Generic[F, P]):
                 lost = ", ".join(prepared.lost)
                 self._log.warning("topic %s: to %s without %s", wanted.topic, self._adapter.name, lost)
             waiting[key] = _Asked(wanted.topic, wanted.clear, wanted.retain)
-            yield Waiting(message, wanted, prepared.item)
+            yield trees.Waiting(message, wanted, prepared.item)
 
     def _set_aside(
         self, messages: Sequence[StoredMessage], waiting: dict[bytes, _Asked], unanswered: Collection[bytes]
@@ -301,13 +289,13 @@ _LOOKS: Final = 5
 RETRY_REJECTED_S: Final = 300.0
 
 
-class Keeper(Generic[F]):
+class Keeper(Generic[trees.F]):
     """A thread's work, until *stop* is set. ``wake`` makes it look for work."""
 
     def __init__(
         self,
-        adapter: Adapter[F, Any],
-        registry: FilterRegistry[F],
+        adapter: trees.Adapter[trees.F, Any],
+        registry: FilterRegistry[trees.F],
         stores: LinkStores,
         silence: Silence,
         news: News,
@@ -317,7 +305,7 @@ class Keeper(Generic[F]):
         self._adapter, self._registry, self._stores, self._silence = adapter, registry, stores, silence
         self._news, self._newer, self._stop = news, newer, stop
         self._subscribing = Subscribing(adapter, registry)
-        self._retains = carries(adapter.capabilities, Feature.RETAIN)
+        self._retains = trees.carries(adapter.capabilities, Feature.RETAIN)
         self._work = threading.Event()
         self._busy = False
         self.counter = IdleCounter()
@@ -369,7 +357,7 @@ class Keeper(Generic[F]):
     def _is_down(self) -> bool:
         return self._adapter.is_up is False
 
-    def one_round(self, client: TreeClient[F]) -> None:
+    def one_round(self, client: trees.TreeClient[trees.F]) -> None:
         """Do all that there is to do. Raises StoreError: then it has to be done again."""
         client.prepare()
         self._drop_unwanted(client)
@@ -389,7 +377,7 @@ class Keeper(Generic[F]):
         with self._registry.lock:
             self._adapter.save()
 
-    def _portions(self, filters: Sequence[F]) -> Iterator[Sequence[F]]:
+    def _portions(self, filters: Sequence[trees.F]) -> Iterator[Sequence[trees.F]]:
         """*filters* in portions, until it is to stop."""
         at_once = self._adapter.filters_at_once
         for at in range(0, len(filters), at_once):
@@ -397,7 +385,7 @@ class Keeper(Generic[F]):
                 return
             yield filters[at : at + at_once]
 
-    def _drop_unwanted(self, client: TreeClient[F]) -> None:
+    def _drop_unwanted(self, client: trees.TreeClient[trees.F]) -> None:
         with self._registry.lock:
             unwanted = self._registry.drop_unwanted(self._adapter.held())
         for topic_filter in unwanted:
@@ -407,7 +395,7 @@ class Keeper(Generic[F]):
                     client.unsubscribe(topic_filter)
                 self._registry.dropped(topic_filter)
 
-    def _catch_up(self, client: TreeClient[F], filters: Sequence[F]) -> None:
+    def _catch_up(self, client: trees.TreeClient[trees.F], filters: Sequence[trees.F]) -> None:
         accepted = self._subscribing.subscribe(client, filters, urgent=False)
         if accepted and self._retains:
             # What came meanwhile may be older, where it had waited here, or newer: so look again.
@@ -418,7 +406,7 @@ class Keeper(Generic[F]):
         with self._registry.lock:
             self._adapter.synced([each for each in accepted if self._registry.sync(each)])
 
-    def _learn(self, client: TreeClient[F], filters: Sequence[F], is_last: bool) -> bool:
+    def _learn(self, client: trees.TreeClient[trees.F], filters: Sequence[trees.F], is_last: bool) -> bool:
         """Tell the queue manager what the tree retains under *filters*; whether nothing came between.
 
         is_last: in any case, but for topics on which something came.
@@ -447,20 +435,22 @@ _ANSWERS: Final = 4
 _MOST_WARNED: Final = 10_000
 
 
-class Link(Generic[F, P]):
+class Link(Generic[trees.F, trees.P]):
     """The link; start it, use it from the processor's thread, stop it. stores: the queue manager's side."""
 
-    def __init__(self, adapter: Adapter[F, P], config: TopicsConfig, qmgr: str, stores: LinkStores) -> None:
+    def __init__(
+        self, adapter: trees.Adapter[trees.F, trees.P], config: TopicsConfig, qmgr: str, stores: LinkStores
+    ) -> None:
         self.adapter = adapter
         self._config, self._qmgr = config, qmgr
         self._scope = LinkScope(config.local == "keep")
-        self._clears = carries(adapter.capabilities, Feature.CLEAR)
+        self._clears = trees.carries(adapter.capabilities, Feature.CLEAR)
         self._warned: set[str] = set()
         self._stop = threading.Event()
-        self._registry: FilterRegistry[F] = FilterRegistry(
+        self._registry: FilterRegistry[trees.F] = FilterRegistry(
             self._filter_of, adapter.remembered(), forgets=adapter.forgets_filters
         )
-        adapter.attach(Engine(self._registry.lock, self._registry.wanted, self._connected, stores.position))
+        adapter.attach(trees.Engine(self._registry.lock, self._registry.wanted, self._connected, stores.position))
         # If no connection is kept, nothing reports that the tree is there again: so try it.
         self._silence = Silence(config.patience_s if adapter.is_up is None else None)
         news = News(config.native_user, self._scope)
@@ -612,7 +602,7 @@ class Link(Generic[F, P]):
 
     # Filters
 
-    def _filter_of(self, subscription: Subscription) -> F | None:
+    def _filter_of(self, subscription: Subscription) -> trees.F | None:
         try:
             if not self._scope.needs_tree(subscription):
                 return None

@@ -31,16 +31,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.config.settings import TopicsConfig
-from commands.links.engine.adapter import (
-    FilterAnswer,
-    NotCarriedError,
-    Prepared,
-    Sent,
-    Subscribed,
-    TreeUnreachableError,
-    Waiting,
-    too_large,
-)
+from commands.links.engine import adapter as trees
 from commands.links.engine.filters import FilterTree, read_state, unreadable, write_state
 from commands.links.engine.properties import ForTree
 from commands.links.mqtt.client import RETAIN_IF_NEW, RETAIN_NEVER, MqttClient
@@ -60,7 +51,7 @@ BREAKS: Final = 2
 class _UnderWay:
     """A publication that was sent."""
 
-    waiting: Waiting[MqttPublication]
+    waiting: trees.Waiting[MqttPublication]
     sent: SentPacket
 
 
@@ -72,12 +63,12 @@ class MqttSender:
         # How often each that was on its way when a connection broke has broken one alone, by its key.
         self._suspects: dict[bytes, int] = {}
 
-    def prepare(self, wanted: ForTree) -> Prepared[MqttPublication] | None:
+    def prepare(self, wanted: ForTree) -> trees.Prepared[MqttPublication] | None:
         granted = self._granted
         packet, lost = packet_for(wanted, self._config.prefix, self._client.client_id, granted)
         why = why_not_topic(packet.topic)
         if why is not None:
-            raise NotCarriedError(MQRCCF_TOPIC_ERROR, f"a publication on topic {packet.topic:.200}: {why}")
+            raise trees.NotCarriedError(MQRCCF_TOPIC_ERROR, f"a publication on topic {packet.topic:.200}: {why}")
         if not granted.retain and (wanted.retain or wanted.clear):
             if wanted.clear:
                 return None
@@ -86,10 +77,10 @@ class MqttSender:
             size = len(packet.payload) + len(packet.topic.encode()) + _PACKET_HEADER
             size += sum(len(name.encode()) + len(value.encode()) + 5 for name, value in packet.properties)
             if size > granted.max_packet:
-                raise too_large(wanted.topic, size, granted.max_packet, "the MQTT broker")
-        return Prepared(packet, lost)
+                raise trees.too_large(wanted.topic, size, granted.max_packet, "the MQTT broker")
+        return trees.Prepared(packet, lost)
 
-    def send(self, batch: Iterable[Waiting[MqttPublication]]) -> Iterator[Sent]:
+    def send(self, batch: Iterable[trees.Waiting[MqttPublication]]) -> Iterator[trees.Sent]:
         under_way: deque[_UnderWay] = deque()
         try:
             for waiting in batch:
@@ -102,7 +93,7 @@ class MqttSender:
                     under_way.popleft()
                 under_way.append(_UnderWay(waiting, self._client.publish(waiting.item)))
             yield from self._finish_all(under_way)
-        except TreeUnreachableError:
+        except trees.TreeUnreachableError:
             self._suspect(under_way)
             raise
 
@@ -117,20 +108,20 @@ class MqttSender:
             if one.sent.is_blamed:
                 self._suspects.setdefault(one.waiting.key, 0)
 
-    def _alone(self, waiting: Waiting[MqttPublication]) -> Iterator[Sent]:
+    def _alone(self, waiting: trees.Waiting[MqttPublication]) -> Iterator[trees.Sent]:
         """Send what may have broken the connection, with nothing else on its way that may."""
         with self._client.alone:
             if not self._client.round_trip(self._config.patience_s):
-                raise TreeUnreachableError("the MQTT broker does not answer")
+                raise trees.TreeUnreachableError("the MQTT broker does not answer")
             one = _UnderWay(waiting, self._client.publish(waiting.item))
             try:
                 sent = self._finish(one)
-            except TreeUnreachableError:
+            except trees.TreeUnreachableError:
                 if one.sent.is_blamed:
                     self._suspects[waiting.key] += 1
                     if self._suspects[waiting.key] >= BREAKS:
                         why = f"the MQTT broker breaks the connection over a publication on {waiting.item.topic:.200}"
-                        yield Sent(waiting.message, MQRCCF_COMMAND_FAILED, why)
+                        yield trees.Sent(waiting.message, MQRCCF_COMMAND_FAILED, why)
                 raise
         del self._suspects[waiting.key]
         yield sent
@@ -139,22 +130,22 @@ class MqttSender:
     def _granted(self) -> Granted:
         return self._client.granted or Granted(False)
 
-    def _finish_all(self, under_way: deque[_UnderWay]) -> Iterator[Sent]:
+    def _finish_all(self, under_way: deque[_UnderWay]) -> Iterator[trees.Sent]:
         while under_way:
             yield self._finish(under_way[0])
             under_way.popleft()
 
-    def _finish(self, one: _UnderWay) -> Sent:
+    def _finish(self, one: _UnderWay) -> trees.Sent:
         """Wait for the answer. Raises TreeUnreachableError where none can come any more, and when *stop* is set."""
         packet, message = one.waiting.item, one.waiting.message
         begun = time.monotonic()
         while not one.sent.wait(0.2):
             if self._stop.is_set():
-                raise TreeUnreachableError("stopped")
+                raise trees.TreeUnreachableError("stopped")
             if one.sent.is_lost:
                 if packet.qos == 0:
-                    return Sent(message)  # it went with the connection, as QoS 0 may
-                raise TreeUnreachableError(self._client.trouble)
+                    return trees.Sent(message)  # it went with the connection, as QoS 0 may
+                raise trees.TreeUnreachableError(self._client.trouble)
             if time.monotonic() - begun > 60 and self._client.is_up:
                 _log.warning("the MQTT broker has not answered for a publication on %s for a minute", packet.topic)
                 begun = time.monotonic()
@@ -162,10 +153,10 @@ class MqttSender:
             self._client.proved()
         refused = one.sent.refusal()
         if refused is None:
-            return Sent(message)
+            return trees.Sent(message)
         code, name = refused
         reason = MQRC_NOT_AUTHORIZED if code == _NOT_AUTHORIZED else MQRCCF_COMMAND_FAILED
-        return Sent(message, reason, refusal(f"a publication on {packet.topic}", code, name))
+        return trees.Sent(message, reason, refusal(f"a publication on {packet.topic}", code, name))
 
 
 # So many identifiers are set apart at once: what a crash wastes, of the 268,435,455 that MQTT has (3.8.2.1.2).
@@ -296,7 +287,7 @@ class Subscribing:
         # How often each filter that was on its way when a connection broke has broken one alone.
         self._suspects: dict[str, int] = {}
 
-    def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[Subscribed[str]]:
+    def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[trees.Subscribed[str]]:
         """Subscribe, and say what the broker answers. Raises TreeUnreachableError.
 
         urgent: one that may have broken the connection is passed over.
@@ -307,27 +298,27 @@ class Subscribing:
         for topic_filter, ticket in asked.items():
             try:
                 yield self._answer(topic_filter, ticket)
-            except TreeUnreachableError:
+            except trees.TreeUnreachableError:
                 self._suspect(asked)
                 raise
         for topic_filter in alone:
             if urgent:
-                yield Subscribed(topic_filter, FilterAnswer.LATER)
+                yield trees.Subscribed(topic_filter, trees.FilterAnswer.LATER)
             else:
                 yield from self._alone(topic_filter)
 
-    def _alone(self, topic_filter: str) -> Iterator[Subscribed[str]]:
+    def _alone(self, topic_filter: str) -> Iterator[trees.Subscribed[str]]:
         """Subscribe by what may have broken the connection, with nothing else on its way that may."""
         with self._client.alone:
             if not self._client.round_trip(self._patience_s):
-                raise TreeUnreachableError("the MQTT broker does not answer")
+                raise trees.TreeUnreachableError("the MQTT broker does not answer")
             ticket = self._ask(topic_filter)
             try:
                 answer = self._answer(topic_filter, ticket)
-            except TreeUnreachableError:
+            except trees.TreeUnreachableError:
                 if ticket.is_blamed and self._breaks_again(topic_filter):
                     why = f"the MQTT broker breaks the connection over a subscription to {topic_filter:.200}"
-                    yield Subscribed(topic_filter, FilterAnswer.BANNED, why)
+                    yield trees.Subscribed(topic_filter, trees.FilterAnswer.BANNED, why)
                 raise
         with self._lock:
             del self._suspects[topic_filter]
@@ -351,15 +342,15 @@ class Subscribing:
             if self._filters.number(topic_filter) == number:
                 self._filters.remove(topic_filter)
 
-    def _answer(self, topic_filter: str, ticket: Ticket) -> Subscribed[str]:
+    def _answer(self, topic_filter: str, ticket: Ticket) -> trees.Subscribed[str]:
         if not ticket.wait(self._patience_s):
-            raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter:.200}")
+            raise trees.TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter:.200}")
         if ticket.refused:
             why = refusal(f"a subscription to {topic_filter:.200}", ticket.code, ticket.name)
-            return Subscribed(topic_filter, FilterAnswer.REJECTED, why)
+            return trees.Subscribed(topic_filter, trees.FilterAnswer.REJECTED, why)
         if ticket.code == 0:
             _log.warning("the MQTT broker sends what %.200s selects at QoS 0: it may be lost", topic_filter)
-        return Subscribed(topic_filter)
+        return trees.Subscribed(topic_filter)
 
     def _suspect(self, asked: dict[str, Ticket]) -> None:
         with self._lock:

@@ -25,15 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commands.config.settings import TopicsConfig
 from commands.config.urls import Address
-from commands.links.engine.adapter import (
-    NotCarriedError,
-    Prepared,
-    Sent,
-    TreeUnreachableError,
-    UnansweredError,
-    Waiting,
-    too_large,
-)
+from commands.links.engine import adapter as trees
 from commands.links.engine.filters import Positions
 from commands.links.engine.log_adapter import Following, LogAdapter, Placed, batches, capabilities_of
 from commands.links.engine.properties import ForTree, TreeMessage
@@ -243,7 +235,9 @@ class NatsReader:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._arrival.wait(), timeout_s)
         if self._session.lost.done() or (self.lost and not self._came):
-            raise TreeUnreachableError(f"what the NATS server sends is interrupted: {self.lost or 'no connection'}")
+            raise trees.TreeUnreachableError(
+                f"what the NATS server sends is interrupted: {self.lost or 'no connection'}"
+            )
         return [self._came.popleft() for _ in range(min(len(self._came), limit))]
 
     async def waits(self) -> bool:
@@ -363,20 +357,20 @@ class NatsSender:
         self._awaited: dict[asyncio.Future[Any], str] = {}
         logs.connection.denied = self._denied
 
-    def prepare(self, wanted: ForTree) -> Prepared[nats.NatsPublication] | None:
+    def prepare(self, wanted: ForTree) -> trees.Prepared[nats.NatsPublication] | None:
         item = nats.message_for(wanted, self._names.bridge, self._config.session_expiry_s or 86_400)
         why = nats.why_too_long(wanted.topic, self._config.longest_subject)
         if why is not None:
-            raise NotCarriedError(MQRCCF_TOPIC_ERROR, f"topic {wanted.topic:.200}: {why}")
+            raise trees.NotCarriedError(MQRCCF_TOPIC_ERROR, f"topic {wanted.topic:.200}: {why}")
         if item.header_bytes > nats.MOST_HEADER_BYTES:
             why = f"its properties take {item.header_bytes} bytes as headers, JetStream takes {nats.MOST_HEADER_BYTES}"
-            raise NotCarriedError(MQRC_MSG_TOO_BIG_FOR_Q, f"topic {wanted.topic:.200}: {why}")
+            raise trees.NotCarriedError(MQRC_MSG_TOO_BIG_FOR_Q, f"topic {wanted.topic:.200}: {why}")
         most = self._logs.connection.max_payload
         if item.size > most:
-            raise too_large(wanted.topic, item.size, most, "the NATS server")
-        return Prepared(item, wanted.other)
+            raise trees.too_large(wanted.topic, item.size, most, "the NATS server")
+        return trees.Prepared(item, wanted.other)
 
-    def send(self, batch: Iterable[Waiting[nats.NatsPublication]]) -> Iterator[Sent]:
+    def send(self, batch: Iterable[trees.Waiting[nats.NatsPublication]]) -> Iterator[trees.Sent]:
         if self._logs.is_cluster is None:
             self._logs.make_ready()
         apart = _subject if self._logs.is_cluster else None
@@ -397,7 +391,7 @@ class NatsSender:
             if len(missing) == len(together) and apart is None:
                 break
         if left:
-            raise UnansweredError("the NATS server has not answered for all publications", unanswered)
+            raise trees.UnansweredError("the NATS server has not answered for all publications", unanswered)
 
     def done(self) -> None:
         """Nothing is remembered of a batch."""
@@ -405,20 +399,20 @@ class NatsSender:
     def close(self) -> None:
         """Nothing is held: the adapter disconnects."""
 
-    def _sent(self, waiting: Waiting[nats.NatsPublication], answers: Answers) -> Sent | None:
+    def _sent(self, waiting: trees.Waiting[nats.NatsPublication], answers: Answers) -> trees.Sent | None:
         """The result for one; None where the server has not answered, or would take it later."""
         errors = [each.exception() for each in answers if each.done() and not each.cancelled()]
         lasting = next((each for each in errors if each is not None and _is_lasting(each)), None)
         if lasting is None:
-            return Sent(waiting.message) if errors == [None] * len(answers) else None
+            return trees.Sent(waiting.message) if errors == [None] * len(answers) else None
         is_denied = isinstance(lasting, PermissionError)
         why = f"a publication on topic {waiting.wanted.topic:.200}: {lasting if is_denied else nats.refusal(lasting)}"
-        return Sent(waiting.message, MQRC_NOT_AUTHORIZED if is_denied else MQRCCF_COMMAND_FAILED, why)
+        return trees.Sent(waiting.message, MQRC_NOT_AUTHORIZED if is_denied else MQRCCF_COMMAND_FAILED, why)
 
     # The loop
 
     async def _publish(
-        self, together: Sequence[Waiting[nats.NatsPublication]], session: nats.NatsSession
+        self, together: Sequence[trees.Waiting[nats.NatsPublication]], session: nats.NatsSession
     ) -> list[Answers]:
         """Publish all, in order; what the server has said of each after ``patience_s``."""
         answers: list[list[asyncio.Future[Any]]] = []
@@ -449,7 +443,7 @@ class NatsSender:
             answer.get_loop().call_later(wait_s, _deny, answer, text.removeprefix("nats: "))
 
 
-def _subject(waiting: Waiting[nats.NatsPublication]) -> str:
+def _subject(waiting: trees.Waiting[nats.NatsPublication]) -> str:
     return waiting.item.subject
 
 

@@ -20,16 +20,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final, assert_never
 
-from commands.broker.objects import (
-    Definition,
-    LocalQueue,
-    ModelQueue,
-    Objects,
-    QueueManager,
-    definition_of,
-    dynamic_queue,
-    is_object_name,
-)
+from commands.broker import objects
 from commands.broker.state import publication_row, subscription_state
 from commands.disk.errors import readable
 from commands.qmgr.store import reading
@@ -93,14 +84,14 @@ class DynamicQueues:
         self._definitions, self._messages, self._clock = definitions, messages, clock
         self._drop_undelivered = drop_undelivered
 
-    def model(self, name: str) -> ModelQueue | None:
+    def model(self, name: str) -> objects.ModelQueue | None:
         """The model queue of that name. Raises StoreDamagedError."""
         row = self._connection.execute(_MODEL, (name,)).fetchone()
         with readable(self._database.path, f"definition of queue {name}"):
-            found = None if row is None else definition_of("qmodel", row[0])
-        return found if isinstance(found, ModelQueue) else None
+            found = None if row is None else objects.definition_of("qmodel", row[0])
+        return found if isinstance(found, objects.ModelQueue) else None
 
-    def make(self, model: ModelQueue, wanted: str, connection: int, owner: str = "") -> LocalQueue:
+    def make(self, model: objects.ModelQueue, wanted: str, connection: int, owner: str = "") -> objects.LocalQueue:
         """Make a queue for *connection*. wanted: its name, or the beginning of one and ``*`` (DynamicQName of MQOPEN).
 
         owner: the user who then has every authority for it.
@@ -112,7 +103,7 @@ class DynamicQueues:
         name = self._name(wanted.rstrip(" "), number)
         if self._connection.execute(_IS_TAKEN, (name,)).fetchone() is not None:
             raise QueueError(MQRC_OBJECT_ALREADY_EXISTS, name, "there is a queue of that name already")
-        made = dynamic_queue(model, name, owner)
+        made = objects.dynamic_queue(model, name, owner)
         self._connection.execute(_INSERT, (number, name, connection if made.is_temporary else None))
         self._database.reached(_TABLE, number)
         self._definitions.save(made)
@@ -164,7 +155,7 @@ class DynamicQueues:
         names = [name for (name,) in self._connection.execute(_OF_CONNECTION, (number,)).fetchall()]
         for name in names:
             queue = self._definitions.look_up(name)
-            if isinstance(queue, LocalQueue):
+            if isinstance(queue, objects.LocalQueue):
                 self._delete(queue)
         self._connection.execute("DELETE FROM connections WHERE number = ?", (number,))
         return len(names)
@@ -184,7 +175,7 @@ class DynamicQueues:
             self._connection.execute("DELETE FROM ended_subscriptions")
         return ended
 
-    def _delete(self, queue: LocalQueue) -> None:
+    def _delete(self, queue: objects.LocalQueue) -> None:
         self._pending.flush()
         self._connection.execute("DELETE FROM messages WHERE queue = ?", (queue.name,))
         self._messages.changed(queue.name)
@@ -197,9 +188,9 @@ class DynamicQueues:
         if wanted.endswith("*"):
             prefix = wanted[:-1]
             name = f"{prefix}{int(self._clock().timestamp()) & 0xFFFF_FFFF:08X}{number & 0xFFFF_FFFF:08X}"
-            valid = len(prefix) <= _LONGEST_PREFIX and is_object_name(name)
+            valid = len(prefix) <= _LONGEST_PREFIX and objects.is_object_name(name)
         else:
-            name, valid = wanted, is_object_name(wanted)
+            name, valid = wanted, objects.is_object_name(wanted)
         if not valid:
             why = "a dynamic queue's name is 1 to 48 of A-Z a-z 0-9 . _ / %, or up to 32 of them and *"
             raise QueueError(MQRC_DYNAMIC_Q_NAME_ERROR, wanted, why)
@@ -280,12 +271,12 @@ class StateTable:
         self._pending.flush()
         return reading.load_state(self._connection, self._database.path, self.retained)
 
-    def load_objects(self) -> Objects:
+    def load_objects(self) -> objects.Objects:
         """The definitions alone. Raises StoreDamagedError."""
         self._pending.flush()
         return reading.load_objects(self._connection, self._database.path)
 
-    def local_queues(self) -> list[LocalQueue]:
+    def local_queues(self) -> list[objects.LocalQueue]:
         """The definitions of local queues. Raises StoreDamagedError."""
         self._pending.flush()
         return reading.local_queues(self._database)
@@ -332,9 +323,9 @@ class StateTable:
         pending.flush_if_much()
         return list(retained.values())
 
-    def save_definition(self, definition: Definition) -> None:
+    def save_definition(self, definition: objects.Definition) -> None:
         """As in ``Knowledge``."""
-        if isinstance(definition, QueueManager) and definition.name != self._definitions.qmgr().name:
+        if isinstance(definition, objects.QueueManager) and definition.name != self._definitions.qmgr().name:
             raise StoreError(f"queue manager {self._definitions.qmgr().name} cannot become {definition.name}")
         self._definitions.save(definition)
         self.changed(definitions=True)
