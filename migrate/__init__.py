@@ -1,7 +1,6 @@
 """Migration: read the state of a legacy broker, make a plan, and apply it."""
 
-from migrate.fingerprint import fingerprint
-from migrate.legacy_state import LegacyState
+from migrate.legacy_state import LegacyState, fingerprint
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers.sources import read_sources
 from migrate.target import Target

@@ -30,22 +30,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from commands.broker.objects import ADMIN_STREAM, is_object_name
-from migrate.legacy_state import (
-    FIELD_OF_KIND,
-    AclEntry,
-    BrokerItem,
-    Item,
-    LegacyAuthority,
-    LegacyRetained,
-    LegacyState,
-    LegacySubscription,
-    Principal,
-    Product,
-    Publisher,
-    Source,
-    Stream,
-    SubPoint,
-)
+from migrate import legacy_state as legacy
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 from streams.topic_objects import DEFAULT_STREAM
 
@@ -102,9 +87,9 @@ def split_stream(topic: str) -> tuple[str, str]:
     return (stream, own) if stream else (DEFAULT_STREAM, topic)
 
 
-def broker_topic(stream: str, topic: str, product: Product) -> str:
+def broker_topic(stream: str, topic: str, product: legacy.Product) -> str:
     """A topic as the broker had it: Message Broker's under the name of its stream."""
-    if stream == DEFAULT_STREAM or product is not Product.WMB:
+    if stream == DEFAULT_STREAM or product is not legacy.Product.WMB:
         return topic
     return f"{STREAM_TOPICS}{stream}/{topic}" if topic else f"{STREAM_TOPICS}{stream}"
 
@@ -114,32 +99,34 @@ _BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
 def assemble(
-    items: Iterable[Item],
+    items: Iterable[legacy.Item],
     qmgr: str,
-    product: Product = Product.MQ,
+    product: legacy.Product = legacy.Product.MQ,
     notes: Iterable[str] = (),
     times: Iterable[datetime] = (),
-) -> LegacyState:
+) -> legacy.LegacyState:
     """The state of queue manager *qmgr* that *items* make up. product: whose broker. notes, times: of the sources."""
-    by_field: dict[str, list[Item]] = {field: [] for field in FIELD_OF_KIND.values()}
+    by_field: dict[str, list[legacy.Item]] = {field: [] for field in legacy.FIELD_OF_KIND.values()}
     for item in items:
-        by_field[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr, product))
-    streams = {item.name for item in by_field["streams"] if isinstance(item, Stream)}
-    points = {item.name for item in by_field["sub_points"] if isinstance(item, SubPoint)}
+        by_field[legacy.FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr, product))
+    streams = {item.name for item in by_field["streams"] if isinstance(item, legacy.Stream)}
+    points = {item.name for item in by_field["sub_points"] if isinstance(item, legacy.SubPoint)}
     for field in ("subscriptions", "retained", "publishers", "acl"):
         for item in by_field[field]:
-            if not isinstance(item, LegacySubscription | LegacyRetained | Publisher | AclEntry):
+            if not isinstance(
+                item, legacy.LegacySubscription | legacy.LegacyRetained | legacy.Publisher | legacy.AclEntry
+            ):
                 continue
             if item.stream not in streams and item.stream not in _BORN_WITH:
                 streams.add(item.stream)
-                by_field["streams"].append(Stream(source=item.source, name=item.stream))
+                by_field["streams"].append(legacy.Stream(source=item.source, name=item.stream))
             point = getattr(item, "sub_point", None)
             if point and point not in points:
                 points.add(point)
-                by_field["sub_points"].append(SubPoint(source=item.source, name=point))
+                by_field["sub_points"].append(legacy.SubPoint(source=item.source, name=point))
     fields = {field: tuple(values) for field, values in by_field.items()}
     until = max((*times, *_times(fields)), default=None)
-    return LegacyState(qmgr=qmgr, notes=tuple(notes), until=until, **fields)
+    return legacy.LegacyState(qmgr=qmgr, notes=tuple(notes), until=until, **fields)
 
 
 def _times(fields: Mapping[str, tuple[Any, ...]]) -> Iterator[datetime]:
@@ -148,19 +135,21 @@ def _times(fields: Mapping[str, tuple[Any, ...]]) -> Iterator[datetime]:
     yield from (item.published_at for item in fields["retained"] if item.published_at is not None)
 
 
-def _normal(item: Item, qmgr: str, product: Product) -> Item:
+def _normal(item: legacy.Item, qmgr: str, product: legacy.Product) -> legacy.Item:
     """*item* with one spelling for its own queue manager, its CorrelId, a stream's topics, and who has authority."""
-    if product is Product.WMB and isinstance(item, LegacySubscription | LegacyRetained | AclEntry):
+    if product is legacy.Product.WMB and isinstance(
+        item, legacy.LegacySubscription | legacy.LegacyRetained | legacy.AclEntry
+    ):
         stream, topic = split_stream(item.topic)
-        if item.stream == DEFAULT_STREAM != stream and (topic or isinstance(item, AclEntry)):
+        if item.stream == DEFAULT_STREAM != stream and (topic or isinstance(item, legacy.AclEntry)):
             item = replace(item, stream=stream, topic=topic)
-    if isinstance(item, LegacyAuthority):
+    if isinstance(item, legacy.LegacyAuthority):
         return replace(item, entity=_without_domain(item.entity))
-    if isinstance(item, AclEntry):
+    if isinstance(item, legacy.AclEntry):
         return replace(item, principal=_without_domain(item.principal))
-    if isinstance(item, Principal):
+    if isinstance(item, legacy.Principal):
         return replace(item, name=_without_domain(item.name), groups=tuple(map(_without_domain, item.groups)))
-    if not isinstance(item, LegacySubscription):
+    if not isinstance(item, legacy.LegacySubscription):
         return item
     update: dict[str, Any] = {}
     if not item.qmgr:
@@ -178,12 +167,12 @@ def _without_domain(entity: str) -> str:
     return entity.partition("@")[0].rpartition("\\")[2]
 
 
-def of_product(state: LegacyState, broker: str, product: Product) -> LegacyState:
+def of_product(state: legacy.LegacyState, broker: str, product: legacy.Product) -> legacy.LegacyState:
     """*state* as that of *broker*, which comes first; an item of the command line where no source names it."""
     named = [found for found in state.brokers if found.name == broker]
     if named:
         others = [found for found in state.brokers if found.name != broker]
         return state.model_copy(update={"brokers": (*named, *others)})
-    source = Source(file=COMMAND_LINE)
-    item = BrokerItem(source=source, name=broker, product=product, qmgr=state.qmgr)
+    source = legacy.Source(file=COMMAND_LINE)
+    item = legacy.BrokerItem(source=source, name=broker, product=product, qmgr=state.qmgr)
     return state.model_copy(update={"brokers": (item, *state.brokers)})

@@ -28,9 +28,9 @@ from dataclasses import replace
 from typing import Final
 
 from commands.broker.objects import QueueManager, is_object_name
-from migrate.draft import Draft
 from migrate.ledger import Ledger, Severity
 from migrate.legacy_state import Key, LegacyState, Relation, StanzaAttribute
+from migrate.target import Draft
 from rfh2.errors import MigrationError
 
 _MAX_RETRIES: Final = 999_999_999

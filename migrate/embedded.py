@@ -28,34 +28,16 @@ from commands.broker.objects import Definition, Objects, definition_of, kind_of,
 from commands.broker.state import subscription_state
 from commands.disk.files import directory_to_disk, make_directory, private, put_in_place, to_disk
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.copying import copy_of
+from commands.qmgr.store.opening import copy_of
 from commands.terminal.counted import counted
+from migrate import plan as plans
 from migrate.contents import Content, write_content
-from migrate.fingerprint import labelled
 from migrate.inverse import ALTERED, Inverse, Row, inverse
-from migrate.plan import (
-    PREFIX as MARKER,
-    AddSubscription,
-    KeepRetained,
-    MigrationPlan,
-    Step,
-    Store,
-    Tool,
-    marker_of,
-    moment,
-)
+from migrate.legacy_state import labelled
 from migrate.target import Target, copied
 from rfh2.errors import MigrationError, QueueError, StoreError, system_words
 from rfh2.message import encode
-from streams.operations import (
-    Effect,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations
 from streams.subscriptions import Subscription
 from streams.topic_strings import is_within
 
@@ -93,7 +75,7 @@ def load(store: QueueManagerStore) -> Target:
 
 def apply(
     store: QueueManagerStore,
-    plan: MigrationPlan,
+    plan: plans.MigrationPlan,
     progress: Progress | None = None,
     reports: Mapping[str, Content] | None = None,
 ) -> Path:
@@ -122,15 +104,15 @@ def apply(
     return directory
 
 
-def applied(plan: MigrationPlan, target: Target) -> Target:
+def applied(plan: plans.MigrationPlan, target: Target) -> Target:
     """*target* after *plan*; what was given stays as it is."""
     objects = copied(target.objects)
     subscriptions = {s.sub_id: s for s in target.subscriptions}
     retained = dict(target.retained)
     for step in plan.steps:
-        if isinstance(step, AddSubscription):
+        if isinstance(step, plans.AddSubscription):
             subscriptions[step.subscription.sub_id] = step.subscription
-        elif isinstance(step, KeepRetained):
+        elif isinstance(step, plans.KeepRetained):
             retained[step.retained.topic_string] = step.retained
         else:
             if step.anew:
@@ -140,7 +122,7 @@ def applied(plan: MigrationPlan, target: Target) -> Target:
     return Target(objects, ordered, retained, target.version)
 
 
-def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False, force: bool = False) -> Undone:
+def undo(store: QueueManagerStore, tool: plans.Tool, *, rehearse: bool = False, force: bool = False) -> Undone:
     """Take back what the last migration by *tool* did. rehearse: only report it. force: also what others have changed.
 
     Raises MigrationError where there is none, or its backup is gone.
@@ -160,7 +142,7 @@ def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False, force:
     return undone
 
 
-def report_of(store: QueueManagerStore, tool: Tool) -> Path | None:
+def report_of(store: QueueManagerStore, tool: plans.Tool) -> Path | None:
     """The directory with the report of the last migration by *tool*; None where it was not kept."""
     try:
         directory = _latest(store, tool) / REPORT
@@ -172,28 +154,28 @@ def report_of(store: QueueManagerStore, tool: Tool) -> Path | None:
 def initial_items(store: QueueManagerStore) -> list[tuple[str, str]] | None:
     """(digest, label) of the legacy items as they were at migmbbrk's last phase; None where nothing is kept."""
     try:
-        journal = _read_journal(_latest(store, Tool.MIGMBBRK))
+        journal = _read_journal(_latest(store, plans.Tool.MIGMBBRK))
     except MigrationError:
         return None
     return [(digest, label) for digest, label in journal.get("items", ())]
 
 
-def _effect_of(step: AddSubscription) -> Effect:
+def _effect_of(step: plans.AddSubscription) -> operations.Effect:
     if step.replaces is not None:
-        return SubscriptionAltered(step.replaces, step.subscription)
-    return SubscriptionAdded(step.subscription)
+        return operations.SubscriptionAltered(step.replaces, step.subscription)
+    return operations.SubscriptionAdded(step.subscription)
 
 
-def _carry_out(unit: UnitOfWork, steps: tuple[Step, ...], advance: Progress) -> None:
+def _carry_out(unit: UnitOfWork, steps: tuple[plans.Step, ...], advance: Progress) -> None:
     rest = iter(steps)
-    retained: list[RetainedPublication] = []
+    retained: list[operations.RetainedPublication] = []
     while some := list(islice(rest, _CHUNK)):
         for step in some:
-            if isinstance(step, Store):
+            if isinstance(step, plans.Store):
                 if step.anew:
                     unit.delete_definition(kind_of(step.definition), step.definition.name)
                 unit.save_definition(step.definition)
-            elif isinstance(step, KeepRetained):
+            elif isinstance(step, plans.KeepRetained):
                 retained.append(step.retained)
             else:
                 unit.save_effects([_effect_of(step)])
@@ -201,9 +183,9 @@ def _carry_out(unit: UnitOfWork, steps: tuple[Step, ...], advance: Progress) -> 
     _retain(unit, retained)
 
 
-def _new_directory(home: Path, plan: MigrationPlan) -> Path:
+def _new_directory(home: Path, plan: plans.MigrationPlan) -> Path:
     make_directory(home / DIRECTORY)
-    stem = f"{moment(plan.now)}-{plan.tool}-{plan.phase}"
+    stem = f"{plans.moment(plan.now)}-{plan.tool}-{plan.phase}"
     for number in range(1000):
         directory = home / DIRECTORY / (f"{stem}-{number}" if number else stem)
         if not directory.exists():
@@ -212,7 +194,7 @@ def _new_directory(home: Path, plan: MigrationPlan) -> Path:
     raise StoreError(f"{home / DIRECTORY}: there are a thousand directories named {stem}")
 
 
-def _write_journal(directory: Path, plan: MigrationPlan) -> None:
+def _write_journal(directory: Path, plan: plans.MigrationPlan) -> None:
     partial = directory / f"{_JOURNAL}.partial"
     with open(partial, "w", encoding="utf-8", opener=private) as file:
         file.writelines(_journal(plan))
@@ -220,13 +202,15 @@ def _write_journal(directory: Path, plan: MigrationPlan) -> None:
     put_in_place(partial, directory / _JOURNAL)
 
 
-def _journal(plan: MigrationPlan) -> Iterator[str]:
+def _journal(plan: plans.MigrationPlan) -> Iterator[str]:
     """One JSON object, in pieces."""
-    head = {"tool": plan.tool, "phase": plan.phase, "at": moment(plan.now), "fingerprint": plan.fingerprint}
+    head = {"tool": plan.tool, "phase": plan.phase, "at": plans.moment(plan.now), "fingerprint": plan.fingerprint}
     yield json.dumps(head, ensure_ascii=False).removesuffix("}")
-    definitions = ([kind_of(step.definition), step.definition.name] for step in plan.steps if isinstance(step, Store))
-    subscriptions = (step.subscription.sub_id.hex() for step in plan.steps if isinstance(step, AddSubscription))
-    retained = (step.retained.topic_string for step in plan.steps if isinstance(step, KeepRetained))
+    definitions = (
+        [kind_of(step.definition), step.definition.name] for step in plan.steps if isinstance(step, plans.Store)
+    )
+    subscriptions = (step.subscription.sub_id.hex() for step in plan.steps if isinstance(step, plans.AddSubscription))
+    retained = (step.retained.topic_string for step in plan.steps if isinstance(step, plans.KeepRetained))
     yield ', "touched": {"definitions": '
     yield from _array(definitions)
     yield ', "subscriptions": '
@@ -234,11 +218,11 @@ def _journal(plan: MigrationPlan) -> Iterator[str]:
     yield ', "retained": '
     yield from _array(retained)
     yield '}, "afterwards": {"definitions": '
-    yield from _array(json.loads(state_of(step.definition)) for step in plan.steps if isinstance(step, Store))
+    yield from _array(json.loads(state_of(step.definition)) for step in plan.steps if isinstance(step, plans.Store))
     yield ', "subscriptions": '
-    yield from _array(_digest(step.subscription) for step in plan.steps if isinstance(step, AddSubscription))
+    yield from _array(_digest(step.subscription) for step in plan.steps if isinstance(step, plans.AddSubscription))
     yield ', "retained": '
-    yield from _array(_digest(step.retained) for step in plan.steps if isinstance(step, KeepRetained))
+    yield from _array(_digest(step.retained) for step in plan.steps if isinstance(step, plans.KeepRetained))
     yield '}, "items": '
     yield from _array(labelled(plan.state))
     yield "}\n"
@@ -270,10 +254,10 @@ def _read_journal(directory: Path) -> dict[str, Any]:
     return found
 
 
-def _latest(store: QueueManagerStore, tool: Tool) -> Path:
+def _latest(store: QueueManagerStore, tool: plans.Tool) -> Path:
     """The directory of the migration that the queue manager records; others were never committed."""
     objects, _, _ = store.load_state()
-    marker = marker_of(objects, tool)
+    marker = plans.marker_of(objects, tool)
     if marker is None:
         raise MigrationError(
             f"queue manager {store.name} has no record of a migration by {tool}; there is nothing to undo"
@@ -323,22 +307,22 @@ class _TakingBack:
             if (known := now or old) is not None:
                 self._say(found, called(known))
             if found.deletes and now is not None:
-                self.unit.save_effects([SubscriptionRemoved(now)])
+                self.unit.save_effects([operations.SubscriptionRemoved(now)])
                 del there[sub_id]
             elif found.does and old is not None:
-                self.unit.save_effects([SubscriptionAdded(old)])
+                self.unit.save_effects([operations.SubscriptionAdded(old)])
                 there[sub_id] = old
         return list(there.values())
 
     def retained(self, left: Mapping[str, str]) -> None:
         """left: a digest of each, by topic string."""
-        restored: list[RetainedPublication] = []
+        restored: list[operations.RetainedPublication] = []
         for topic, digest in left.items():
             old = self.before.retained.get(topic)
             found = self._inverse(_digest_row(old), {"": digest}, _digest_row(self.now.retained.get(topic)))
             self._say(found, f"retained publication on {topic}", altered="it is a newer one")
             if found.deletes:
-                self.unit.save_effects([RetainedCleared(topic)])
+                self.unit.save_effects([operations.RetainedCleared(topic)])
             elif found.does and old is not None:
                 restored.append(old)
         _retain(self.unit, restored)
@@ -351,7 +335,7 @@ class _TakingBack:
             kind, name = key
             now = there.get(key)
             used_by = uses.get(name, "") if kind.startswith("q") else ""
-            found = self._inverse(were.get(key), row, now, used_by, whole=name.startswith(MARKER))
+            found = self._inverse(were.get(key), row, now, used_by, whole=name.startswith(plans.PREFIX))
             try:
                 if found.deletes:
                     self.unit.delete_definition(kind, name)
@@ -405,7 +389,7 @@ def _row(definition: Definition) -> dict[str, Any]:
 _RENEWED: Final = ("created", "expires_at")
 
 
-def _digest(what: Subscription | RetainedPublication) -> str:
+def _digest(what: Subscription | operations.RetainedPublication) -> str:
     """16 hexadecimal digits for all of it that only a change changes."""
     if isinstance(what, Subscription):
         kept = {word: value for word, value in json.loads(subscription_state(what)).items() if word not in _RENEWED}
@@ -420,7 +404,7 @@ def called(subscription: Subscription) -> str:
     return f"subscription{name} to {subscription.topic_string} for {subscription.dest_queue}"
 
 
-def _digest_row(what: Subscription | RetainedPublication | None) -> Row | None:
+def _digest_row(what: Subscription | operations.RetainedPublication | None) -> Row | None:
     """One attribute without a name: all of it, as far as only a change changes it."""
     return None if what is None else {"": _digest(what)}
 
@@ -457,10 +441,10 @@ def _waiting_for_parent(unit: UnitOfWork, before: Target, now: Target) -> Iterat
         yield f"qlocal {parent}: it was made after the migration, and holds {what}"
 
 
-def _retain(unit: UnitOfWork, retained: Iterable[RetainedPublication]) -> None:
+def _retain(unit: UnitOfWork, retained: Iterable[operations.RetainedPublication]) -> None:
     """Store these, each publication's topics one after the other, so that it is stored once."""
-    together: dict[int, list[RetainedStored]] = {}
+    together: dict[int, list[operations.RetainedStored]] = {}
     for each in retained:
-        together.setdefault(id(each.publication), []).append(RetainedStored(each))
+        together.setdefault(id(each.publication), []).append(operations.RetainedStored(each))
     for effects in together.values():
         unit.save_effects(effects)

@@ -17,23 +17,12 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE
+from rfh2 import rfh1
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_RF_HEADER_1, MQMT_REQUEST, MQPER_PERSISTENT
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.rfh1 import (
-    MQPS_COMMAND,
-    MQPS_DEREGISTER_SUBSCRIBER,
-    MQPS_Q_MGR_NAME,
-    MQPS_Q_NAME,
-    MQPS_REGISTER_SUBSCRIBER,
-    MQPS_REGISTRATION_OPTIONS,
-    MQPS_REQUEST_UPDATE,
-    MQPS_STREAM_NAME,
-    MQPS_TOPIC,
-    Rfh1,
-)
 from streams.topic_objects import DEFAULT_STREAM
 
 REPLY_QUEUE: Final = "QPUBSUB.EXTRACT.REPLY"
@@ -83,18 +72,18 @@ def commands(qmgr: str, streams: Iterable[str], now: datetime) -> Iterator[Captu
 
 def asking(question: Question, qmgr: str, now: datetime, reply_queue: str, after: int = 0) -> Iterator[CapturedMessage]:
     """The three commands that ask *question*, numbered from *after*; answers go to *reply_queue*."""
-    words = (MQPS_REGISTER_SUBSCRIBER, MQPS_REQUEST_UPDATE, MQPS_DEREGISTER_SUBSCRIBER)
+    words = (rfh1.MQPS_REGISTER_SUBSCRIBER, rfh1.MQPS_REQUEST_UPDATE, rfh1.MQPS_DEREGISTER_SUBSCRIBER)
     for seq, word in enumerate(words, after + 1):
         yield _command(seq, now, qmgr, word, question, reply_queue)
 
 
 def _command(seq: int, now: datetime, qmgr: str, word: str, question: Question, reply_queue: str) -> CapturedMessage:
-    pairs = [(MQPS_COMMAND, word), (MQPS_STREAM_NAME, question.stream), (MQPS_TOPIC, question.topic)]
-    pairs += [(MQPS_Q_MGR_NAME, qmgr), (MQPS_Q_NAME, reply_queue)]
-    if word == MQPS_REGISTER_SUBSCRIBER:
+    pairs = [(rfh1.MQPS_COMMAND, word), (rfh1.MQPS_STREAM_NAME, question.stream), (rfh1.MQPS_TOPIC, question.topic)]
+    pairs += [(rfh1.MQPS_Q_MGR_NAME, qmgr), (rfh1.MQPS_Q_NAME, reply_queue)]
+    if word == rfh1.MQPS_REGISTER_SUBSCRIBER:
         options = ["PubOnReqOnly", "InclStreamName", "InformIfRet", *(["Anon"] if question.anonymous else [])]
-        pairs += [(MQPS_REGISTRATION_OPTIONS, option) for option in options]
-    mqmd, body = request(pairs, qmgr, reply_queue, _EXPIRY_TENTHS if word == MQPS_REGISTER_SUBSCRIBER else -1)
+        pairs += [(rfh1.MQPS_REGISTRATION_OPTIONS, option) for option in options]
+    mqmd, body = request(pairs, qmgr, reply_queue, _EXPIRY_TENTHS if word == rfh1.MQPS_REGISTER_SUBSCRIBER else -1)
     return CapturedMessage(
         seq=seq, time=now, qmgr=qmgr, queue=CONTROL_QUEUE, md_hex=mqmd.encode().hex(), body_hex=body.hex()
     )
@@ -111,4 +100,4 @@ def request(pairs: Iterable[tuple[str, str]], qmgr: str, reply_queue: str, expir
         reply_to_q=reply_queue,
         reply_to_qmgr=qmgr,
     )
-    return mqmd, encode(Message(mqmd, (Rfh1(coded_char_set_id=UTF8_CCSID).with_pairs(pairs),)))
+    return mqmd, encode(Message(mqmd, (rfh1.Rfh1(coded_char_set_id=UTF8_CCSID).with_pairs(pairs),)))

@@ -21,9 +21,8 @@ from typing import TextIO
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.terminal.counted import counted
 from migrate.assemble import broker_topic
-from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
-from migrate.legacy_state import AclEntry, Key, LegacyState, LegacySubscription, Product
+from migrate.legacy_state import AclEntry, Key, LegacyState, LegacySubscription, Product, fingerprint
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool, is_marker
 from rfh2.terminal_escape import one_line, printable
 from streams.subscriptions import PublicationFormat

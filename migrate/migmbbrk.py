@@ -10,32 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from migrate import source_checks as unmapped_items
-from migrate.acl import FILE_NAME, plan_acl
+from migrate import plan as plans, source_checks as unmapped_items
+from migrate.acl import FILE_NAME, check_subscribers, plan_acl, plan_authorities
 from migrate.attributes import migrated_attributes, plan_relations
-from migrate.authorities_plan import check_subscribers, plan_authorities
-from migrate.draft import Draft
-from migrate.fingerprint import ReadingDifference, fingerprint
 from migrate.ledger import Severity
-from migrate.legacy_state import LegacyState
-from migrate.plan import (
-    AddSubscription,
-    Marker,
-    MigrationPlan,
-    Phase,
-    PlanOptions,
-    Step,
-    Store,
-    Tool,
-    is_marker,
-    marker_of,
-    moment,
-)
+from migrate.legacy_state import LegacyState, ReadingDifference, fingerprint
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
 from migrate.stream_topics import plan_streams, plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
-from migrate.target import Target
+from migrate.target import Draft, Target
 from rfh2.errors import MigrationError
 from streams.patterns import parse_pattern
 from streams.subscriptions import PublicationFormat
@@ -43,22 +27,22 @@ from streams.subscriptions import PublicationFormat
 REPLY_QUEUE = "SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE"
 
 
-def last_phase(target: Target) -> Marker | None:
+def last_phase(target: Target) -> plans.Marker | None:
     """The record of the last phase that was done on this queue manager."""
-    return marker_of(target.objects, Tool.MIGMBBRK)
+    return plans.marker_of(target.objects, plans.Tool.MIGMBBRK)
 
 
 def plan(
     state: LegacyState,
     target: Target,
-    options: PlanOptions,
+    options: plans.PlanOptions,
     now: datetime,
-    phase: Phase,
+    phase: plans.Phase,
     *,
     since_initial: ReadingDifference | None = None,
     again: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> MigrationPlan:
+) -> plans.MigrationPlan:
     """What migmbbrk will do in *phase*. now: UTC. since_initial: what has changed since the initial phase, if known.
 
     again: -z, run although a run was completed. Raises MigrationError where the completion phase has no initial one
@@ -68,7 +52,7 @@ def plan(
     print_of = fingerprint(state)
     _check_phase(target, phase, again)
     draft = Draft.of(state, target, options, now, progress)
-    plan_sources(draft, Tool.MIGMBBRK, rehearse=phase is Phase.REHEARSE)
+    plan_sources(draft, plans.Tool.MIGMBBRK, rehearse=phase is plans.Phase.REHEARSE)
     _check_phase_before(draft, phase, print_of)
     plan_streams(draft)
     plan_sub_points(draft)
@@ -92,21 +76,21 @@ def plan(
     if draft.objects.qmgr.psmode == "ENABLED":
         why = "PSMODE is ENABLED: run ALTER QMGR PSMODE(COMPAT) first, else it processes commands too (guide 8.2)"
         draft.warn(why)
-    done = phase if phase is not Phase.REHEARSE else Phase.COMPLETE
-    draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of, state.broker_name).namelist())
-    kept = _initial(draft) if phase is Phase.INITIAL else None
-    return unmapped_items.finished(draft, Tool.MIGMBBRK, phase, state, print_of, kept)
+    done = phase if phase is not plans.Phase.REHEARSE else plans.Phase.COMPLETE
+    draft.define(plans.Marker(plans.Tool.MIGMBBRK, done, plans.moment(now), print_of, state.broker_name).namelist())
+    kept = _initial(draft) if phase is plans.Phase.INITIAL else None
+    return unmapped_items.finished(draft, plans.Tool.MIGMBBRK, phase, state, print_of, kept)
 
 
-def _check_phase(target: Target, phase: Phase, again: bool) -> None:
+def _check_phase(target: Target, phase: plans.Phase, again: bool) -> None:
     last = last_phase(target)
-    if phase is Phase.COMPLETE and last is None:
+    if phase is plans.Phase.COMPLETE and last is None:
         raise MigrationError("the initial phase (-t) has to come before the completion phase (-c); nothing was changed")
-    if phase is not Phase.REHEARSE and last is not None and last.phase is Phase.COMPLETE and not again:
+    if phase is not plans.Phase.REHEARSE and last is not None and last.phase is plans.Phase.COMPLETE and not again:
         raise MigrationError("the migration of this broker was completed; -z runs it again. Nothing was changed")
 
 
-def _check_phase_before(draft: Draft, phase: Phase, print_of: str) -> None:
+def _check_phase_before(draft: Draft, phase: plans.Phase, print_of: str) -> None:
     """The broker has to be that of the phase before, and its state too where this phase completes that one.
 
     The initial phase may be run again after the broker's access control lists were revised (guide 8.2, step 4); what
@@ -124,21 +108,21 @@ def _check_phase_before(draft: Draft, phase: Phase, print_of: str) -> None:
         )
     elif last.fingerprint != print_of:
         differs = f"the state of the broker has fingerprint {print_of}; in {before} it had {last.fingerprint}"
-        if phase is Phase.INITIAL or draft.options.accept_changed:
+        if phase is plans.Phase.INITIAL or draft.options.accept_changed:
             draft.warn(differs, "P21", severity=Severity.INFO)
         else:
             refusal = f"{differs}: give it the same sources, or accept what has changed with --accept-changed"
-    if refusal and phase is not Phase.REHEARSE:
+    if refusal and phase is not plans.Phase.REHEARSE:
         raise MigrationError(f"{refusal}. Nothing was changed")
     if refusal:
         draft.refuse(refusal, "P21")
 
 
-def _initial(draft: Draft) -> list[Step]:
+def _initial(draft: Draft) -> list[plans.Step]:
     """Only the topic objects that access control lists need, and the record that they were made (guide 8.1)."""
     acl = {key for key, _ in draft.state.items() if key[0] == "acl"}
-    stores = (step for step in draft.steps if isinstance(step, Store))
-    return [step for step in stores if acl & set(step.keys) or is_marker(step.definition)]
+    stores = (step for step in draft.steps if isinstance(step, plans.Store))
+    return [step for step in stores if acl & set(step.keys) or plans.is_marker(step.definition)]
 
 
 def _check_attributes(draft: Draft) -> None:
@@ -163,7 +147,7 @@ def _check_denied_wildcards(draft: Draft) -> None:
     if not denied:
         return
     for step in draft.steps:
-        if not isinstance(step, AddSubscription):
+        if not isinstance(step, plans.AddSubscription):
             continue
         legacy = draft.state.subscriptions[step.number - 1]
         pattern = parse_pattern(legacy.topic, legacy.scheme)

@@ -36,30 +36,14 @@ from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.export import authority_lines, changed
 from commands.mqsc.families import FAMILIES
 from commands.mqsc.script import NoMqscFormError, comment, quoted, statement
+from migrate import plan as plans
 from migrate.acl import FILE_NAME
 from migrate.checklist import checklist
 from migrate.contents import Content, Spool, encoded_lines
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
-from migrate.plan import (
-    AUTHORITIES,
-    AUTHORITY_COMMANDS,
-    CHECKLIST,
-    ENABLE,
-    NOT_CARRIED,
-    OBJECTS,
-    QUEUES,
-    REGISTRATIONS,
-    RETAINED,
-    SUBSCRIPTIONS,
-    KeepRetained,
-    MigrationPlan,
-    Store,
-    Tool,
-    is_marker,
-)
 from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
-from migrate.publications import is_retain_command, published_again
+from migrate.retained_plan import is_retain_command, published_again
 from migrate.subscription_files import Defined, FileNote, Keyed, Trial, subscriptions
 from migrate.target import Target
 from rfh2.captured import CapturedMessage
@@ -77,7 +61,7 @@ class PlanFiles:
     contents: dict[str, str | Content]
     notes: tuple[FileNote, ...]
 
-    def reported(self, plan: MigrationPlan) -> MigrationPlan:
+    def reported(self, plan: plans.MigrationPlan) -> plans.MigrationPlan:
         """*plan* with the fates that its items have if these files alone carry it out."""
         concerned = {note.key: note for note in self.notes if note.key is not None}
         changed = [_reported(plan.fates.of(key), note) for key, note in concerned.items()]
@@ -93,7 +77,7 @@ def _reported(fate: Fate, note: FileNote) -> Fate:
     return replace(fate, verdict=Verdict.CHANGED, reasons=(*fate.reasons, Reason(note.text, Severity.WARNING)))
 
 
-def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
+def plan_files(plan: plans.MigrationPlan, target: Target) -> PlanFiles:
     """Every file, and what none of them does. target: the queue manager as it was before."""
     notes: list[FileNote] = []
     before = target.objects.qmgr
@@ -103,8 +87,8 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
     defined = Defined()
     commands = _unload(subscriptions(plan, target, trial, notes, defined), not_carried, notes)
     files: dict[str, str | Content] = {
-        QUEUES: _script(plan, _definitions(plan, target, notes, LocalQueue, AliasQueue)),
-        OBJECTS: _script(
+        plans.QUEUES: _script(plan, _definitions(plan, target, notes, LocalQueue, AliasQueue)),
+        plans.OBJECTS: _script(
             plan,
             [
                 *_definitions(plan, target, notes, TopicObject),
@@ -112,28 +96,28 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
                 *_qmgr(plan, before, only_mode=False),
             ],
         ),
-        AUTHORITIES: _script(plan, _authrec(plan, notes)),
-        AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
-        SUBSCRIPTIONS: _script(plan, defined.lines),
-        REGISTRATIONS: commands,
-        ENABLE: _script(plan, [*_qmgr(plan, before, only_mode=True), *_marker(plan, target)]),
+        plans.AUTHORITIES: _script(plan, _authrec(plan, notes)),
+        plans.AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
+        plans.SUBSCRIPTIONS: _script(plan, defined.lines),
+        plans.REGISTRATIONS: commands,
+        plans.ENABLE: _script(plan, [*_qmgr(plan, before, only_mode=True), *_marker(plan, target)]),
     }
     unloads: dict[str, str] = {}
     for number, queue in enumerate(dict.fromkeys(step.stream for _, step in published), 1):
-        name = RETAINED.format(number)
+        name = plans.RETAINED.format(number)
         own = ((step.key, _publication(plan, step, seq)) for seq, step in published if step.stream == queue)
         files[name] = _unload(own, not_carried, notes)
         unloads[name] = queue
-    loads = unloads if commands.is_empty else unloads | {REGISTRATIONS: CONTROL_QUEUE}
+    loads = unloads if commands.is_empty else unloads | {plans.REGISTRATIONS: CONTROL_QUEUE}
     if commands.is_empty:
-        del files[REGISTRATIONS]
+        del files[plans.REGISTRATIONS]
     files[PLANNED] = lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, loads))
-    files[CHECKLIST] = checklist(
+    files[plans.CHECKLIST] = checklist(
         plan, [note.text for note in notes], unloads, defined.kept_back, has_registrations=not commands.is_empty
     )
     if not_carried:
-        files[NOT_CARRIED] = "".join(message.model_dump_json() + "\n" for message in not_carried)
-    if plan.tool is Tool.MIGMBBRK:
+        files[plans.NOT_CARRIED] = "".join(message.model_dump_json() + "\n" for message in not_carried)
+    if plan.tool is plans.Tool.MIGMBBRK:
         files[FILE_NAME] = "".join(f"{line}\n" for line in plan.security)
     return PlanFiles(files, tuple(notes))
 
@@ -152,7 +136,7 @@ def _altered(before: Definition, after: Definition) -> list[str]:
     return statement(f"ALTER {kind.word}({quoted(after.name)})", given) if given else []
 
 
-def _script(plan: MigrationPlan, lines: Iterable[str]) -> str:
+def _script(plan: plans.MigrationPlan, lines: Iterable[str]) -> str:
     heading = [
         comment(f"{plan.tool}: broker {plan.state.broker_name} to queue manager {plan.qmgr}"),
         comment(f"Made {plan.now:%Y-%m-%d %H:%M:%S} UTC from state {plan.fingerprint}"),
@@ -160,11 +144,15 @@ def _script(plan: MigrationPlan, lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (*heading, *lines))
 
 
-def _definitions(plan: MigrationPlan, target: Target, notes: list[FileNote], *kinds: type) -> Iterator[str]:
+def _definitions(plan: plans.MigrationPlan, target: Target, notes: list[FileNote], *kinds: type) -> Iterator[str]:
     """What defines the objects of these kinds, the namelist that remembers the migration apart."""
     before = target.definitions
     for step in plan.steps:
-        if isinstance(step, Store) and isinstance(step.definition, kinds) and not is_marker(step.definition):
+        if (
+            isinstance(step, plans.Store)
+            and isinstance(step.definition, kinds)
+            and not plans.is_marker(step.definition)
+        ):
             try:
                 yield from _stored(step, before.get((kind_of(step.definition), step.definition.name)))
             except NoMqscFormError as error:
@@ -172,13 +160,13 @@ def _definitions(plan: MigrationPlan, target: Target, notes: list[FileNote], *ki
                 notes.append(FileNote(f"Define {kind_of(step.definition)} {step.definition.name} by hand: {error}"))
 
 
-def _stored(step: Store, before: Definition | None) -> list[str]:
+def _stored(step: plans.Store, before: Definition | None) -> list[str]:
     if before is None:
         return _defined(step.definition)
     if step.anew:
         return [f"DELETE TOPIC({quoted(step.definition.name)})", *_defined(step.definition)]
     lines = _altered(before, step.definition)
-    if lines and isinstance(step.definition, Namelist) and not is_marker(step.definition):
+    if lines and isinstance(step.definition, Namelist) and not plans.is_marker(step.definition):
         return [*map(comment, _overwrites(step.definition.name)), *lines]
     return lines
 
@@ -192,29 +180,29 @@ def _overwrites(name: str) -> Iterator[str]:
     yield "qpubsub apply reads the list, and sends it with the names that it has."
 
 
-def _marker(plan: MigrationPlan, target: Target) -> Iterator[str]:
+def _marker(plan: plans.MigrationPlan, target: Target) -> Iterator[str]:
     for step in plan.steps:
-        if isinstance(step, Store) and is_marker(step.definition):
+        if isinstance(step, plans.Store) and plans.is_marker(step.definition):
             yield from _stored(step, target.objects.namelists.get(step.definition.name))
 
 
-def _qmgr(plan: MigrationPlan, before: QueueManager, *, only_mode: bool) -> Iterator[str]:
+def _qmgr(plan: plans.MigrationPlan, before: QueueManager, *, only_mode: bool) -> Iterator[str]:
     """ALTER QMGR: PSMODE, which comes last, or everything else."""
     for step in plan.steps:
-        if isinstance(step, Store) and isinstance(step.definition, QueueManager):
+        if isinstance(step, plans.Store) and isinstance(step.definition, QueueManager):
             settings = changed(mqsc_kinds.QMGR.attributes, step.definition, before)
             given = [(word, value) for word, value in settings if (word == "PSMODE") == only_mode]
             if given:
                 yield from statement("ALTER QMGR", given)
 
 
-def _records(plan: MigrationPlan) -> Iterator[AuthorityRecord]:
+def _records(plan: plans.MigrationPlan) -> Iterator[AuthorityRecord]:
     for step in plan.steps:
-        if isinstance(step, Store) and isinstance(step.definition, AuthorityRecord):
+        if isinstance(step, plans.Store) and isinstance(step.definition, AuthorityRecord):
             yield step.definition
 
 
-def _authrec(plan: MigrationPlan, notes: list[FileNote]) -> Iterator[str]:
+def _authrec(plan: plans.MigrationPlan, notes: list[FileNote]) -> Iterator[str]:
     for record in _records(plan):
         if not record.authorities:
             continue
@@ -225,8 +213,8 @@ def _authrec(plan: MigrationPlan, notes: list[FileNote]) -> Iterator[str]:
             notes.append(FileNote(f"Set authority record {record.name} by hand: {error}"))
 
 
-def _setmqaut(plan: MigrationPlan) -> Iterator[str]:
-    yield f"# Authorities for queue manager {plan.qmgr}; the same as {AUTHORITIES}: run one of the two."
+def _setmqaut(plan: plans.MigrationPlan) -> Iterator[str]:
+    yield f"# Authorities for queue manager {plan.qmgr}; the same as {plans.AUTHORITIES}: run one of the two."
     for record in _records(plan):
         if not record.authorities or not (record.entity + record.profile).isprintable():
             continue
@@ -238,26 +226,26 @@ def _setmqaut(plan: MigrationPlan) -> Iterator[str]:
 
 
 def _publications(
-    plan: MigrationPlan, trial: Trial, notes: list[FileNote]
-) -> tuple[list[tuple[int, KeepRetained]], list[CapturedMessage]]:
+    plan: plans.MigrationPlan, trial: Trial, notes: list[FileNote]
+) -> tuple[list[tuple[int, plans.KeepRetained]], list[CapturedMessage]]:
     """What commands publish again, each with the seq of its command; and messages that cannot be made to.
 
     The commands are made once more when they are written: all of them at once would need much memory.
     """
-    carried: list[tuple[int, KeepRetained]] = []
+    carried: list[tuple[int, plans.KeepRetained]] = []
     left: list[CapturedMessage] = []
     for seq, step in enumerate(plan.retained, 1):
         try:
             trial.publish(_publication(plan, step, seq), step.retained.topic_string)
             carried.append((seq, step))
         except QPubSubError as error:
-            text = f"Publish {step.retained.topic_string!r} by hand ({NOT_CARRIED}): {error}"
+            text = f"Publish {step.retained.topic_string!r} by hand ({plans.NOT_CARRIED}): {error}"
             notes.append(FileNote(text, step.key))
             left.append(_captured(plan, step, step.retained.publication.message, seq))
     return carried, left
 
 
-def _publication(plan: MigrationPlan, step: KeepRetained, seq: int) -> CapturedMessage:
+def _publication(plan: plans.MigrationPlan, step: plans.KeepRetained, seq: int) -> CapturedMessage:
     publication = step.retained.publication
     legacy = plan.state.retained[step.number - 1]
     message = publication.message
@@ -266,7 +254,7 @@ def _publication(plan: MigrationPlan, step: KeepRetained, seq: int) -> CapturedM
     return _captured(plan, step, message, seq)
 
 
-def _captured(plan: MigrationPlan, step: KeepRetained, message: Message, seq: int) -> CapturedMessage:
+def _captured(plan: plans.MigrationPlan, step: plans.KeepRetained, message: Message, seq: int) -> CapturedMessage:
     publication = step.retained.publication
     left = tenths_until(publication.expires_at, plan.now)
     mqmd = replace(message.mqmd, expiry=MQEI_UNLIMITED if left is None else left)
@@ -292,7 +280,7 @@ def _unload(messages: Iterable[Keyed], left: list[CapturedMessage], notes: list[
 
     def refused(message: CapturedMessage, error: CaptureError) -> None:
         left.append(message)
-        text = f"Put message {message.seq} for {message.queue} by hand ({NOT_CARRIED}): {error}"
+        text = f"Put message {message.seq} for {message.queue} by hand ({plans.NOT_CARRIED}): {error}"
         notes.append(FileNote(text, current[0]))
 
     spool = Spool()

@@ -16,15 +16,8 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from commands.broker import objects as broker_objects
 from commands.broker.attribute_kinds import Attribute, Shown
-from commands.broker.objects import (
-    AliasQueue,
-    AuthorityRecord,
-    LocalQueue,
-    ModelQueue,
-    Objects,
-    QueueManager,
-)
 from commands.broker.subscription_attributes import in_scripts
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import ObjectKind
@@ -178,16 +171,16 @@ def _read(model: type[M], line: str, place: str) -> M:
         raise MigrationError(f"{place}: {f'{where}: ' if where else ''}{first['msg']}") from error
 
 
-def _definition(definition: object, before: Objects) -> PlannedObject | None:
+def _definition(definition: object, before: broker_objects.Objects) -> PlannedObject | None:
     match definition:
-        case QueueManager():
+        case broker_objects.QueueManager():
             changed = {
                 a.keyword: _shown(a, definition)
                 for a in mqsc_kinds.QMGR.attributes
                 if getattr(definition, a.field) != getattr(before.qmgr, a.field)
             }
             return PlannedObject(kind="QMGR", name=definition.name, attributes=changed)
-        case LocalQueue() | AliasQueue() | ModelQueue():
+        case broker_objects.LocalQueue() | broker_objects.AliasQueue() | broker_objects.ModelQueue():
             # A queue that exists already is not changed: what matters is that there is one.
             return PlannedObject(kind="QUEUE", name=definition.name)
         case TopicObject():
@@ -199,7 +192,7 @@ def _definition(definition: object, before: Objects) -> PlannedObject | None:
             return PlannedObject(
                 kind="NAMELIST", name=definition.name, attributes={"NAMES": definition.names}, before=there
             )
-        case AuthorityRecord():
+        case broker_objects.AuthorityRecord():
             attributes: dict[str, str | int | tuple[str, ...]] = {
                 "PROFILE": definition.profile,
                 "OBJTYPE": definition.object_type,

@@ -3,29 +3,148 @@
 The publisher's own message is kept as it is. A copy that the broker delivered becomes the publication that it was made
 from, as far as the copy has its contents. If two publications get the same topic, neither replaces the other: the
 second is reported, with the first one's name.
+
+Publications that a broker delivered, and Publish commands made of them or of what a topic keeps.
+
+A delivered publication has a header that the broker wrote, with options that no publisher may give: it is read for
+itself, not as a command. To publish it again its header gets back what a publisher says: the topic as the publisher
+named it, the subscription point, RetainPub. Everything else, other folders and the data above all, goes on byte for
+byte.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from commands.broker.objects import ADMIN_STREAM
 from commands.broker.times import tenths_until
+from commands.headers.psc import split_psc
+from commands.headers.psc_commands import is_user_tag
 from commands.headers.registry import parse
-from commands.model import Publish
-from migrate.draft import Draft
+from commands.model import Publish, PubOpt
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyRetained
 from migrate.plan import KeepRetained
-from migrate.publications import published_again
-from rfh2.constants import LARGEST_MQLONG, MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
+from migrate.target import Draft
+from rfh2 import rfh1
+from rfh2.ccsid import UTF8_CCSID
+from rfh2.constants import LARGEST_MQLONG, MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
 from rfh2.errors import CommandError, QPubSubError
+from rfh2.folders import Folder, write
 from rfh2.message import Message, decode
 from rfh2.mqmd import name_of
-from rfh2.rfh1 import MQPS_INTEGER_DATA, MQPS_STRING_DATA
+from rfh2.options import PUBLICATION
+from rfh2.rfh2 import Rfh2
 from streams.operations import Publication, RetainedPublication
 from streams.patterns import check_publication_topic
 from streams.topic_strings import add_prefix
+
+_REWRITTEN = frozenset(
+    {
+        rfh1.MQPS_COMMAND,
+        rfh1.MQPS_TOPIC,
+        rfh1.MQPS_PUBLICATION_OPTIONS,
+        rfh1.MQPS_REGISTRATION_OPTIONS,
+        rfh1.MQPS_STREAM_NAME,
+    }
+    | {rfh1.MQPS_Q_NAME, rfh1.MQPS_Q_MGR_NAME}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The contents of a publication's header. stream: "" if the header does not name it."""
+
+    topics: tuple[str, ...]
+    is_retained: bool
+    stream: str = ""
+    sub_point: str | None = None
+    pub_time: str | None = None
+    seq_num: str | None = None
+
+
+def delivered_publication(message: Message) -> Delivered | None:
+    """The publication in *message*; None if it is not a publication. Raises DecodeError."""
+    if message.rfh2 is not None:
+        commands, _ = split_psc(message.rfh2)
+        if commands:
+            return _of_pairs(commands[0].pairs(), "Topic", "PubOpt", "Command")
+    if message.rfh1 is not None:
+        pairs = [(name.removeprefix("MQPS"), value) for name, value in message.rfh1.pairs()]
+        return _of_pairs(pairs, "Topic", "PubOpts", "Command")
+    return None
+
+
+def published_again(message: Message, topic: str, sub_point: str | None, *, local: bool = False) -> Message:
+    """*message* as a publisher would put it: to be retained, on *topic*, at *sub_point*.
+
+    Raises CommandError, DecodeError if it is not a publication.
+    """
+    delivered = delivered_publication(message)
+    if delivered is None:
+        raise CommandError(0, topic, "the message is not a publication in an MQRFH or MQRFH2")
+    mqmd = replace(
+        message.mqmd,
+        msg_type=MQMT_DATAGRAM,
+        report=0,
+        reply_to_q="",
+        reply_to_qmgr="",
+        expiry=message.mqmd.expiry if message.mqmd.expiry > 0 else MQEI_UNLIMITED,
+    )
+    headers = list(message.headers)
+    for at, header in enumerate(headers):
+        if isinstance(header, Rfh2):
+            headers[at] = _in_psc(header, delivered, topic, sub_point, local)
+            break
+        if isinstance(header, rfh1.Rfh1):
+            headers[at] = _in_rfh1(header, topic, local)
+            break
+    return replace(message, mqmd=mqmd, headers=tuple(headers))
+
+
+def is_retain_command(message: Message, topic: str) -> bool:
+    """Whether *message*, put as it is, publishes to *topic* alone and has it retained."""
+    command = parse(message)
+    return isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB) and command.topics == (topic,)
+
+
+def _of_pairs(pairs: list[tuple[str, str]], topic: str, options: str, command: str) -> Delivered | None:
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        values.setdefault(name, value)
+    if values.get(command) != Publish.word:
+        return None
+    words = PUBLICATION.read([value for name, value in pairs if name == options]).words
+    return Delivered(
+        tuple(value for name, value in pairs if name == topic),
+        PubOpt.IS_RETAINED_PUB in words,
+        name_of(values.get("StreamName", "")),
+        values.get("SubPoint") or None,
+        values.get("PubTime"),
+        values.get("SeqNum"),
+    )
+
+
+def _in_psc(header: Rfh2, delivered: Delivered, topic: str, sub_point: str | None, local: bool) -> Rfh2:
+    commands, others = split_psc(header)
+    pairs = [("Command", Publish.word), ("PubOpt", PubOpt.RETAIN_PUB.value)]
+    if local:
+        pairs.append(("PubOpt", PubOpt.LOCAL.value))
+    pairs.append(("Topic", topic))
+    if sub_point:
+        pairs.append(("SubPoint", sub_point))
+    pairs += [(tag, value) for tag, value in (("PubTime", delivered.pub_time), ("SeqNum", delivered.seq_num)) if value]
+    pairs += [(tag, value) for folder in commands for tag, value in folder.pairs() if is_user_tag(tag)]
+    charset = "utf-8" if header.name_value_ccsid == UTF8_CCSID else f"utf-16-{header.order[0]}e"
+    return header.with_folders((Folder.of(write("psc", pairs), charset), *others))
+
+
+def _in_rfh1(header: rfh1.Rfh1, topic: str, local: bool) -> rfh1.Rfh1:
+    kept = [(name, value) for name, value in header.pairs() if name not in _REWRITTEN]
+    own = [(rfh1.MQPS_COMMAND, rfh1.MQPS_PUBLISH), (rfh1.MQPS_PUBLICATION_OPTIONS, PubOpt.RETAIN_PUB.value)]
+    if local:
+        own.append((rfh1.MQPS_REGISTRATION_OPTIONS, PubOpt.LOCAL.value))
+    return header.with_pairs([*own, (rfh1.MQPS_TOPIC, topic), *kept])
 
 
 class _RefusedError(Exception):
@@ -56,7 +175,7 @@ def carries_string_data(message: Message) -> bool:
     if message.rfh1 is None:
         return False
     try:
-        return any(name in (MQPS_STRING_DATA, MQPS_INTEGER_DATA) for name, _ in message.rfh1.pairs())
+        return any(name in (rfh1.MQPS_STRING_DATA, rfh1.MQPS_INTEGER_DATA) for name, _ in message.rfh1.pairs())
     except QPubSubError:
         return False
 

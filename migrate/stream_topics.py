@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from commands.broker.objects import ADMIN_STREAM, is_object_name
 from migrate.assemble import sub_point_object_name
-from migrate.draft import MAX_NAMELIST_NAMES, Draft, Place
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, Stream
+from migrate.target import MAX_NAMELIST_NAMES, Draft, Place
 from rfh2.errors import CommandError
 from streams.mapping import check_prefix_collisions
 from streams.topic_objects import (

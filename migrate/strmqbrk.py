@@ -16,18 +16,16 @@ from datetime import datetime
 from commands.broker.identity import NAME_SEPARATOR
 from commands.broker.objects import DEFAULT_STREAM
 from migrate import source_checks as unmapped_items
+from migrate.acl import plan_authorities
 from migrate.attributes import check_parent, migrated_attributes, plan_relations, planned_parent
-from migrate.authorities_plan import plan_authorities
-from migrate.draft import Draft
-from migrate.fingerprint import fingerprint
 from migrate.ledger import Severity
-from migrate.legacy_state import LegacyState
+from migrate.legacy_state import LegacyState, fingerprint
 from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool, marker_of, moment
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
 from migrate.stream_topics import plan_streams, plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
-from migrate.target import Target
+from migrate.target import Draft, Target
 from streams.patterns import is_read_alike
 from streams.subscriptions import PublicationFormat, WildcardScheme
 

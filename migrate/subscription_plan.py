@@ -15,11 +15,11 @@ from commands.broker.objects import ADMIN_STREAM, has_unique_part, is_dynamic_na
 from commands.broker.times import tenths_until
 from commands.model import RegOpt
 from migrate.assemble import subscription_name
-from migrate.draft import Draft, same_registration
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacySubscription, Product
 from migrate.plan import AddSubscription
 from migrate.subscription_files import kept_options
+from migrate.target import Draft, same_registration
 from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQACT_NONE, MQCI_NONE

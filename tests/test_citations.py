@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from migrate.known_problems import KNOWN
+from migrate.checklist import KNOWN
 from rfh2 import layouts, mqmd, pcf
 from rfh2.ccsid import EBCDIC_FIELDS
 from rfh2.layouts import STEPPED_OVER, HeaderKind, Layout

@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from commands.cli import main
-from commands.cli.config import findings
+from commands.cli.check import findings
 from commands.config.home import PostgresqlHome, parse_home
 from commands.config.settings import read_config
 from tests.commands.links.mosquitto import free_port

@@ -1,8 +1,9 @@
-"""The command line, ``qpubsub``: one module a verb, imported when the verb is called.
+"""The command line, ``qpubsub``: verbs, whose modules are imported when they are called.
 
-A verb's module has a ``command``, a click command with a docstring, an example as its epilog, and an ExitCode (or None,
-for DONE) as its result; ``click.get_current_context().obj`` (``click.pass_obj``) is the Console. What a verb raises
-becomes one line on stderr and an exit code here, and nowhere else.
+A verb's module has a ``command`` (a module of several verbs has ``VERB_command`` for each): a click command with a
+docstring, an example as its epilog, and an ExitCode (or None, for DONE) as its result;
+``click.get_current_context().obj`` (``click.pass_obj``) is the Console. What a verb raises becomes one line on stderr
+and an exit code here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from commands.terminal.stopping import deferring_interrupts, noting_interrupts
 from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError, system_words
 
-# What the verbs are for, and what each does, in the order in which a user meets them; the module has the verb's name.
+# What the verbs are for, and what each does, in the order in which a user meets them.
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "Look": {
         "demo": "Show what the program does, on captures that come with it.",
@@ -107,6 +108,14 @@ SYNONYMS: Final[dict[str, str]] = {
 ELSEWHERE: Final[dict[str, str]] = {
     verb: f"migrate.cli.{verb}" for verb in ("strmqbrk", "migmbbrk", "extract", "apply", "verify", "estate")
 }
+# Modules of several verbs; that of any other verb has its name.
+TOGETHER: Final[dict[str, tuple[str, ...]]] = {
+    "check": ("check", "config"),
+    "homes": ("create", "delete", "home", "list", "stop"),
+    "messages": ("browse", "get"),
+    "publications": ("pub", "sub"),
+}
+_MODULE_OF: Final = {verb: module for module, verbs in TOGETHER.items() for verb in verbs}
 
 
 class _ReaderGoneError(Exception):
@@ -137,7 +146,8 @@ class Verbs(VerbGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = _imported(module_of(cmd_name)).command
+        module = _imported(module_of(cmd_name))
+        command = getattr(module, f"{cmd_name}_command" if cmd_name in _MODULE_OF else "command")
         assert isinstance(command, click.Command)
         return command
 
@@ -189,7 +199,7 @@ class Verbs(VerbGroup):
 
 def module_of(verb: str) -> str:
     """The module that has the verb's command."""
-    return ELSEWHERE.get(verb, f"{__name__}.{verb}")
+    return ELSEWHERE.get(verb, f"{__name__}.{_MODULE_OF.get(verb, verb)}")
 
 
 def _imported(module: str) -> ModuleType:

@@ -11,17 +11,8 @@ from typing import Any, Final
 import click
 
 from commands.explain.selection import Choosing, MessageSelection
+from commands.options import replays
 from commands.options.captures import selection_options
-from commands.options.replays import (
-    PYARROW_MISSING,
-    SPARK_MISSING,
-    CaptureReader,
-    ReplayOptions,
-    importing,
-    replay_options,
-    show_problems,
-    spark_session,
-)
 from commands.options.reports import ReportForms, report_options
 from commands.options.rows import RowForm, row_options
 from commands.options.verb import DIRECTORY, verb
@@ -54,7 +45,7 @@ def _columns(own: Mapping[str, Any]) -> tuple[str, ...]:
     former={"-o": "--out", "--output": "--out"},
     exit_codes={1: "some records could not be read"},
 )
-@replay_options()
+@replays.replay_options()
 @selection_options("Report only")
 @click.option(
     "--out",
@@ -90,7 +81,7 @@ def command(
     console: Console,
     /,
     *,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     selection: MessageSelection,
     output: Path | None,
     transfers: Path | None,
@@ -145,7 +136,7 @@ class _Transfers:
     @contextmanager
     def written(self) -> Iterator[Callable[[CapturedMessage], None]]:
         """Write them while inside: what is given takes each message. Raises FileExistsError."""
-        with importing(PYARROW_MISSING):
+        with replays.importing(replays.PYARROW_MISSING):
             tables = TransferTables(self.directory, self.form)
         try:
             yield lambda message: tables.add(rows_of(message))
@@ -163,14 +154,14 @@ def _nothing_written() -> Iterator[Callable[[CapturedMessage], None]]:
 
 def _here(
     console: Console,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     selection: MessageSelection,
     output: Path | None,
     transfers: _Transfers | None,
     most: int,
 ) -> tuple[AnalysisReport, int]:
     if output is not None:
-        with importing(PYARROW_MISSING):
+        with replays.importing(replays.PYARROW_MISSING):
             from commands.replay.analysis.files import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
         check_place(output)
 
@@ -189,7 +180,7 @@ def _here(
                     break
         return analysis
 
-    reader = CaptureReader(console, options)
+    reader = replays.CaptureReader(console, options)
     analysis = reader.in_order(analysed)
     if output is not None:
         write_tables(analysis.rows, output)
@@ -198,13 +189,13 @@ def _here(
 
 def _on_spark(
     console: Console,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     selection: MessageSelection,
     output: Path | None,
     transfers: _Transfers | None,
     most: int,
 ) -> tuple[AnalysisReport, int]:
-    with importing(SPARK_MISSING):
+    with replays.importing(replays.SPARK_MISSING):
         from commands.replay.spark.analysing import analyse  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.file_transfers import write_tables  # noqa: PLC0415
         from commands.replay.spark.piece_reader import NATURAL  # noqa: PLC0415
@@ -212,12 +203,12 @@ def _on_spark(
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
         from commands.replay.spark.source import FORMAT  # noqa: PLC0415
     check(options.source, options.setup, options.semantics)
-    with spark_session(options) as spark:
+    with replays.spark_session(options) as spark:
         given = (options.source, options.form, options.setup, options.semantics)
         report, capture = analyse(spark, *given, output, most, selection, monotonic_clock=options.monotonic_clock)
         if transfers is not None:
             read = spark.read.format(FORMAT).option("format", options.form).option("defaultQueue", NATURAL)
             captured = selected(read.load(str(options.source)), selection)
             transfers.counts, transfers.problems = write_tables(captured, transfers.directory, transfers.form)
-    show_problems(console, capture.problem_texts, capture.problems)
+    replays.show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems

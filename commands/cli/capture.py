@@ -23,11 +23,10 @@ from commands.config.urls import Address, is_topic_address, parse_topic_address
 from commands.links.engine.threads import Backoff
 from commands.links.ibmmq.channel import connection_to
 from commands.links.ibmmq.connection import Got
-from commands.links.ibmmq.input_queues import InputQueues
+from commands.links.ibmmq.unit import InputQueues
 from commands.links.opening import queues_address
 from commands.options.verb import FILE, given_on_the_line, verb
-from commands.running.capture_files import MOST_IN_DOUBT, CapturedOnce, CaptureFiles
-from commands.running.capture_topic import CaptureTopic
+from commands.running.capture_files import MOST_IN_DOUBT, CapturedOnce, CaptureFiles, CaptureTopic
 from commands.terminal.console import Console
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping

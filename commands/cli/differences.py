@@ -13,20 +13,8 @@ import click
 
 from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
+from commands.options import replays
 from commands.options.captures import MomentType, selection_options
-from commands.options.replays import (
-    ESTATE_PATH,
-    PYARROW_MISSING,
-    SPARK_MISSING,
-    CaptureReader,
-    ReplayOptions,
-    check_suffix,
-    importing,
-    network_setup,
-    replay_options,
-    show_problems,
-    spark_session,
-)
 from commands.options.reports import ReportForms, read_gate, report_options
 from commands.options.verb import FILE, FILE_THAT_IS, verb
 from commands.replay.columns import DIFFERENCES, arrow_schema
@@ -69,7 +57,7 @@ class _Sink(Protocol):
         "with --after, a subscriber gets less, or something twice",
     },
 )
-@replay_options(both_versions=True)
+@replays.replay_options(both_versions=True)
 @selection_options("Report only")
 @click.option(
     "-o",
@@ -92,8 +80,10 @@ class _Sink(Protocol):
     help="Migrate what version 6 has at TIME, UTC, and let version 7 begin with that. Messages before it are version "
     "6's alone.",
 )
-@click.option("--before", type=ESTATE_PATH, metavar="ESTATE", help="Compare networks: the estate.toml of today.")
-@click.option("--after", type=ESTATE_PATH, metavar="ESTATE", help="With --before: the estate.toml of tomorrow.")
+@click.option(
+    "--before", type=replays.ESTATE_PATH, metavar="ESTATE", help="Compare networks: the estate.toml of today."
+)
+@click.option("--after", type=replays.ESTATE_PATH, metavar="ESTATE", help="With --before: the estate.toml of tomorrow.")
 @click.option(
     "--svg", type=FILE, metavar="FILE", help="With --after: draw tomorrow's network with its publications to FILE."
 )
@@ -102,7 +92,7 @@ def command(
     console: Console,
     /,
     *,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     selection: MessageSelection,
     output: Path | None,
     forms: ReportForms,
@@ -137,7 +127,7 @@ def command(
             )
         return _networks(console, options, selection, (before, after), svg, forms)
     if output is not None:
-        check_suffix(output)
+        replays.check_suffix(output)
     gate = None if fail_on is None else read_gate(fail_on)
     if options.on_spark:
         if cutover is not None:
@@ -156,14 +146,14 @@ def command(
 
 def _networks(
     console: Console,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     selection: MessageSelection,
     estates: tuple[Path, Path],
     svg: Path | None,
     forms: ReportForms,
 ) -> ExitCode:
     """Compare two networks. Ends with 1 where somebody gets less, or something twice."""
-    before, after = (network_setup(estate, options.setup) for estate in estates)
+    before, after = (replays.network_setup(estate, options.setup) for estate in estates)
 
     def compared(messages: Iterable[CapturedMessage]) -> NetworkComparison:
         comparison, choosing = NetworkComparison(before, after), Choosing(selection)
@@ -175,7 +165,7 @@ def _networks(
                     break
         return comparison
 
-    reader = CaptureReader(console, options)
+    reader = replays.CaptureReader(console, options)
     comparison = reader.in_order(compared)
     for network, estate in zip(comparison.networks, estates, strict=True):
         for problem in network_problems(network):
@@ -196,7 +186,7 @@ def _networks(
 
 def _here(
     console: Console,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     selection: MessageSelection,
     output: Path | None,
     at: datetime | None,
@@ -229,7 +219,7 @@ def _here(
                 written.finish()
         return differences.report(), differences.before_cutover
 
-    reader = CaptureReader(console, options)
+    reader = replays.CaptureReader(console, options)
     report, before = reader.in_order(compared)
     if at is not None:
         console.say(f"{counted(before, 'message')} before {at:%Y-%m-%d %H:%M:%S} UTC: version 6 alone processed them")
@@ -239,13 +229,13 @@ def _here(
 
 
 def _on_spark(
-    console: Console, options: ReplayOptions, selection: MessageSelection, output: Path | None
+    console: Console, options: replays.ReplayOptions, selection: MessageSelection, output: Path | None
 ) -> tuple[DifferenceReport, int]:
-    with importing(SPARK_MISSING):
+    with replays.importing(replays.SPARK_MISSING):
         from commands.replay.spark.differing import compare  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
     check(options.source, options.setup)
-    with spark_session(options) as spark:
+    with replays.spark_session(options) as spark:
         report, capture = compare(
             spark,
             options.source,
@@ -256,7 +246,7 @@ def _on_spark(
             selection,
             monotonic_clock=options.monotonic_clock,
         )
-    show_problems(console, capture.problem_texts, capture.problems)
+    replays.show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems
 
 
@@ -277,7 +267,7 @@ class _Rows:
     """Differences as Parquet."""
 
     def __init__(self, file: BinaryIO) -> None:
-        with importing(PYARROW_MISSING):
+        with replays.importing(replays.PYARROW_MISSING):
             from pyarrow import RecordBatch, parquet  # noqa: PLC0415
         self._schema, self._batch = arrow_schema(DIFFERENCES), RecordBatch
         self._writer = parquet.ParquetWriter(file, self._schema)

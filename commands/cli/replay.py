@@ -16,25 +16,9 @@ from commands.broker.puts import PutKind
 from commands.config.settings import PublishExitConfig
 from commands.config.urls import parse_topic_address
 from commands.explain.selection import MessageSelection, Where
+from commands.options import replays
 from commands.options.captures import STDIN, WHERE, selection_options
 from commands.options.local_replay import LocalRun
-from commands.options.replays import (
-    MOST_SHOWN,
-    SPARK_MISSING,
-    TEXTUAL_MISSING,
-    CaptureReader,
-    ReplayOptions,
-    check_suffix,
-    exit_option,
-    importing,
-    index_option,
-    jobs_option,
-    network_option,
-    network_setup,
-    replay_options,
-    spark_session,
-    timeline,
-)
 from commands.options.verb import DIRECTORY, PATH_OR_DASH, given_on_the_line, verb
 from commands.replay.local import ReplayCounts
 from commands.replay.network.local import network_problems
@@ -66,7 +50,7 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     former={"--tell": "--transcript"},
     exit_codes={1: "there were dead letters, or records could not be read"},
 )
-@replay_options()
+@replays.replay_options()
 @selection_options("Write only the results of")
 @click.option(
     "-o",
@@ -88,10 +72,12 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     metavar="CONDITION",
     help='With --step: stop where this is true: "reason = 3072". You can repeat it.',
 )
-@index_option
-@exit_option
-@jobs_option
-@network_option("Replay the queue managers of this estate.toml as one network, with proxy subscriptions and scope.")
+@replays.index_option
+@replays.exit_option
+@replays.jobs_option
+@replays.network_option(
+    "Replay the queue managers of this estate.toml as one network, with proxy subscriptions and scope."
+)
 @click.option(
     "--checkpoint",
     type=DIRECTORY,
@@ -119,7 +105,7 @@ def command(
     console: Console,
     /,
     *,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     selection: MessageSelection,
     target: Path | None,
     transcript: bool,
@@ -171,7 +157,7 @@ def command(
     if to_stdout and (options.on_spark or checkpoint is not None):
         raise click.UsageError("--engine spark needs --output FILE: it writes a directory")
     if target is not None and not to_stdout:
-        check_suffix(target, *((".delta",) if checkpoint is not None else ()))
+        replays.check_suffix(target, *((".delta",) if checkpoint is not None else ()))
     if checkpoint is not None:
         if not selection.is_all:
             raise click.UsageError("--checkpoint cannot be used with --where, --since, --until, --seq and --limit")
@@ -191,19 +177,21 @@ def command(
     return _on_spark(console, options, selection, target, network, as_json=as_json)
 
 
-def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ...], index: Path | None) -> ExitCode:
+def _step(
+    console: Console, options: replays.ReplayOptions, breakpoints: tuple[Where, ...], index: Path | None
+) -> ExitCode:
     """Show the replay on the terminal until the person ends it."""
-    with importing(TEXTUAL_MISSING):
+    with replays.importing(replays.TEXTUAL_MISSING):
         from commands.replay.step.app import StepApp  # noqa: PLC0415 - textual is an extra, and slow to load
     if not (console.stdout.isatty() and console.stdin.isatty()):
         raise click.UsageError("--step needs a terminal, and the capture in a file; qpubsub inspect prints the same")
-    reader = CaptureReader(console, options)
-    with timeline(console, reader, options, index) as line:
+    reader = replays.CaptureReader(console, options)
+    with replays.timeline(console, reader, options, index) as line:
         StepApp(line, options.label, breakpoints).run()
     return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
 
 
-def _check_topic(options: ReplayOptions, checkpoint: Path | None) -> None:
+def _check_topic(options: replays.ReplayOptions, checkpoint: Path | None) -> None:
     """Raises UsageError for a topic of Kafka that is not read continuously."""
     if options.topic is not None and not (options.on_spark and checkpoint is not None):
         raise click.UsageError(f"{options.topic}: a topic needs --engine spark and --checkpoint")
@@ -221,7 +209,7 @@ def _check_network(network: Path | None, in_parts: bool, selects_on_spark: bool)
 
 def _on_spark(
     console: Console,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     selection: MessageSelection,
     target: Path,
     network: Path | None,
@@ -230,7 +218,7 @@ def _on_spark(
 ) -> ExitCode:
     if network is not None:
         return _network_on_spark(console, options, target, network, as_json=as_json)
-    with importing(SPARK_MISSING):
+    with replays.importing(replays.SPARK_MISSING):
         from commands.replay.spark.engine import Order, run  # noqa: PLC0415 - Spark is an extra, and slow to load
     order = Order(
         options.source,
@@ -242,36 +230,36 @@ def _on_spark(
         monotonic_clock=options.monotonic_clock,
     )
     order.check()
-    with spark_session(options) as spark, console.progress("messages replayed") as advance:
+    with replays.spark_session(options) as spark, console.progress("messages replayed") as advance:
         done = run(spark, order, advance, console.say)
     return _shown(console, done, target, as_json=as_json)
 
 
 def _network_on_spark(
-    console: Console, options: ReplayOptions, target: Path, network: Path, *, as_json: bool
+    console: Console, options: replays.ReplayOptions, target: Path, network: Path, *, as_json: bool
 ) -> ExitCode:
-    with importing(SPARK_MISSING):
+    with replays.importing(replays.SPARK_MISSING):
         from commands.replay.spark.engine import NetworkOrder, run_network  # noqa: PLC0415 - Spark is an extra
-    setup = network_setup(network, options.setup)
+    setup = replays.network_setup(network, options.setup)
     for problem in network_problems(setup.build()):
         console.warn(problem)
-    with spark_session(options) as spark:
+    with replays.spark_session(options) as spark:
         done = run_network(spark, NetworkOrder(options.source, options.form, target, setup, options.monotonic_clock))
     return _shown(console, done, target, as_json=as_json)
 
 
 def _shown(console: Console, done: Done, target: Path, *, as_json: bool) -> ExitCode:
     """Show what a replay on Spark came to."""
-    for line in done.problem_texts[:MOST_SHOWN]:
+    for line in done.problem_texts[: replays.MOST_SHOWN]:
         console.warn(line)
-    if len(done.problem_texts) > MOST_SHOWN:
+    if len(done.problem_texts) > replays.MOST_SHOWN:
         console.warn(f"and more: {done.problems} records could not be read, {done.undecodable} not decoded")
     return _sum_up(console, done.counts, done.problems, target, as_json=as_json)
 
 
 def _continuous(
     console: Console,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     target: Path,
     checkpoint: Path,
     *,
@@ -279,7 +267,7 @@ def _continuous(
     hold: int,
     idle_s: float | None,
 ) -> ExitCode:
-    with importing(SPARK_MISSING):
+    with replays.importing(replays.SPARK_MISSING):
         from commands.replay.spark.following import Following  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.source import TopicSource  # noqa: PLC0415
     setup, semantics = options.setup, options.semantics
@@ -299,7 +287,7 @@ def _continuous(
         monotonic_clock=options.monotonic_clock,
     )
     order.check()
-    with spark_session(options) as spark:
+    with replays.spark_session(options) as spark:
         return _follow(console, spark, order, once=not follow)
 
 
@@ -316,7 +304,7 @@ def _follow(console: Console, spark: SparkSession, following: Following, *, once
             before = kinds[PROBLEM]
             kinds.update(batch.kinds)
             advance(sum(batch.kinds.values()))
-            for line in batch.problem_texts[: max(0, MOST_SHOWN - before)]:
+            for line in batch.problem_texts[: max(0, replays.MOST_SHOWN - before)]:
                 console.warn(line)
 
         with following.running(spark, show, once=once) as query:

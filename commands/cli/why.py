@@ -18,17 +18,9 @@ from commands.config.settings import PublishExitConfig
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
 from commands.explain.why.verdict import Summary, lines_of, lines_of_each, subscription_words
+from commands.options import replays
 from commands.options.captures import SEQ_RANGES, format_option, selection_options
 from commands.options.queue_manager import complete_queue, only_queue_manager, queue_manager_or_none, typed_property
-from commands.options.replays import (
-    CaptureReader,
-    ReplayOptions,
-    exit_option,
-    network_option,
-    network_setup,
-    semantics_option,
-    setup_option,
-)
 from commands.options.rows import RowForm, row_options
 from commands.options.verb import PATH_OR_DASH, given_on_the_line, verb
 from commands.qmgr.store import QueueManagerStore
@@ -71,10 +63,10 @@ Line = Callable[[Verdict], str]
     help="A capture, or a directory of captures; - is standard input.",
 )
 @format_option
-@semantics_option()
-@setup_option()
-@exit_option
-@network_option("Explain the queue managers of this estate.toml as one network.")
+@replays.semantics_option()
+@replays.setup_option()
+@replays.exit_option
+@replays.network_option("Explain the queue managers of this estate.toml as one network.")
 @queue_manager_or_none("")
 @click.option(
     "--publish", metavar="TOPIC", help="With -m: explain who would receive a publication on TOPIC (a dry run)."
@@ -143,7 +135,7 @@ def command(
         if qmgr is not None and given_on_the_line("qmgr"):
             raise click.UsageError("give --input or -m QMGR, not both")
         script = setup.read_text(encoding="utf-8") if setup is not None else ""
-        options = ReplayOptions(inputs, form, "local", None, semantics, script)
+        options = replays.ReplayOptions(inputs, form, "local", None, semantics, script)
         return _of_capture(console, options, asked, selection, line, exit_config, network)
     if setup is not None or semantics != "v7" or exit_config is not None or network is not None:
         raise click.UsageError("--setup, --semantics, --exit and --network need --input FILE")
@@ -176,7 +168,7 @@ def command(
 
 def _of_capture(
     console: Console,
-    options: ReplayOptions,
+    options: replays.ReplayOptions,
     asked: Asked,
     selection: MessageSelection,
     line: Line | None,
@@ -185,14 +177,14 @@ def _of_capture(
 ) -> ExitCode:
     if network is not None and (given_on_the_line("semantics") or exit_config is not None):
         raise click.UsageError("--network cannot be used with --exit, nor with --semantics, which estate.toml gives")
-    reader = CaptureReader(console, options)
+    reader = replays.CaptureReader(console, options)
 
     def explained(messages: Iterable[CapturedMessage]) -> None:
         answers = _Sums() if line is None else _Lines(line)
         with publish_exits(exit_config) as exit_of, reader.progress("messages explained") as advance:
             why: LocalWhy | NetworkWhy = LocalWhy(options.setup, options.semantics, asked, selection, exit_of)
             if network is not None:
-                why = NetworkWhy(network_setup(network, options.setup), asked, selection)
+                why = NetworkWhy(replays.network_setup(network, options.setup), asked, selection)
             for message in messages:
                 why.unread = reader.problems
                 for verdict in why.take(message):

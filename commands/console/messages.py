@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from commands.console.query import NotThereError, Query
-from commands.console.source import State
+from commands.console.source import NotThereError, Query, State
 from commands.explain.equivalents.records import MessageView, record_view
 from commands.explain.problems import explained
 from commands.explain.selection import compile_where

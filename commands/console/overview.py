@@ -7,8 +7,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from commands.broker.context import not_read
-from commands.console.query import ROWS, Query, pager
-from commands.console.source import LENGTHS_S, MOST_PERIODS, History, State
+from commands.console.source import LENGTHS_S, MOST_PERIODS, ROWS, History, Query, State, pager
 from commands.pages import Series, spelt, timeline
 from commands.running.journal import where_it_works
 from commands.running.status import status_of

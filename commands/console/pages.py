@@ -16,10 +16,9 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from commands.broker.connections import Order, programs
-from commands.console import messages, overview, queues, topics
-from commands.console.query import ROWS, NotThereError, Query, pager
+from commands.console import messages, overview, queues
 from commands.console.queues import Download
-from commands.console.source import State
+from commands.console.source import ROWS, NotThereError, Query, State, pager
 from commands.explain.why import Verdict
 from commands.mqsc.export import exported
 from commands.qmgr.store import QueueManagerStore
@@ -138,7 +137,7 @@ PAGES: Final = (
         "/topics",
         "Topics",
         "topics.html",
-        topics.topics,
+        queues.topics,
         "t",
         "The topic tree, level by level, or with a search or a sort as a list.",
         ("under", "after", "list", *_LIST),
@@ -149,7 +148,7 @@ PAGES: Final = (
         "/subscriptions",
         "Subscriptions",
         "subscriptions.html",
-        topics.subscriptions,
+        queues.subscriptions,
         "s",
         "Each subscription with its counters.",
         _LIST,
@@ -257,7 +256,7 @@ PAGES: Final = (
         "/why",
         "Why",
         "why.html",
-        topics.why,
+        queues.why,
         "w",
         "Who would get a publication, and what keeps publications from a subscription.",
         ("ask", "publish", "data", "stream", "queue", "sub", "topic", "user"),
@@ -276,12 +275,12 @@ PAGES: Final = (
         slow=True,
     ),
     Page("/help", "Help", "help.html", lambda _state, _query: {}),
-    Page("/topics/level", "Topics", "level.html", topics.level),
+    Page("/topics/level", "Topics", "level.html", queues.level),
     Page(
         "/topic",
         "Topic",
         "topic.html",
-        topics.topic,
+        queues.topic,
         about="Who subscribes to a topic string, and what it retains.",
         asks=("topic",),
         gives=("node", "subscribed", "kept_at", "message"),
@@ -291,7 +290,7 @@ PAGES: Final = (
         "/subscription",
         "Subscription",
         "subscription.html",
-        topics.subscription,
+        queues.subscription,
         about="All attributes of a subscription.",
         asks=("id",),
         gives=("known", "row", "attributes"),

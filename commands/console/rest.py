@@ -5,7 +5,7 @@
     /admin/qmgr[/QMGR]                              GET
     /admin/qmgr/QMGR/queue[/NAME]                   GET, POST, PATCH, DELETE (``rest_objects``)
     /admin/qmgr/QMGR/subscription, /channel         GET
-    /messaging/qmgr/QMGR/queue/NAME/message         POST, GET (browse), DELETE (``rest_messages``)
+    /messaging/qmgr/QMGR/queue/NAME/message         POST, GET (browse), DELETE (``rest_objects``)
     /messaging/qmgr/QMGR/queue/NAME/messagelist     GET
     /messaging/qmgr/QMGR/topic/TOPIC/message        POST
 
@@ -31,17 +31,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from commands.console import rest_messages, rest_objects
+from commands.console import rest_objects
 from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper
-from commands.console.rest_messages import Choice, UnsupportedMessageError
-from commands.console.rest_objects import QMGR, QUEUE, Asked, Resource
+from commands.console.rest_objects import QMGR, QUEUE, Asked, Choice, Resource, UnsupportedMessageError
 from commands.console.source import Source, State
 from commands.mqsc.answers import Answer
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import about_command
 from commands.mqsc.pcf.json_commands import JsonCommandError, answered, is_structured, read_command
 from commands.mqsc.script import Command, Keyword, Statement, Value
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore
 from commands.running.mqsc_scripts import runner_of
@@ -297,21 +296,21 @@ class RestInterface:
 
     async def _put(self, request: Request, user: str) -> Response:
         self._must_write()
-        mqmd = rest_messages.descriptor(request.headers, _is_v3(request))
+        mqmd = rest_objects.descriptor(request.headers, _is_v3(request))
         body, name = await _text(request), request.path_params["name"]
         msg_id = await self._source.ask(
-            lambda state: rest_messages.put(state.store, _as(user), state.groups_of, name, mqmd, body), slow=True
+            lambda state: rest_objects.put(state.store, _as(user), state.groups_of, name, mqmd, body), slow=True
         )
         prefix = "ID:" if _is_v3(request) else ""
         return Response(status_code=201, headers={"ibm-mq-md-messageId": prefix + msg_id.hex()})
 
     async def _publish(self, request: Request, user: str) -> Response:
         self._must_write()
-        mqmd = rest_messages.descriptor(request.headers, _is_v3(request))
+        mqmd = rest_objects.descriptor(request.headers, _is_v3(request))
         body, topic = await _text(request), request.path_params["topic"]
         retain = request.headers.get("ibm-mq-pmo-retain", "").lower() == "true"
         await self._source.ask(
-            lambda state: rest_messages.publish(
+            lambda state: rest_objects.publish(
                 state.store, _as(user), state.groups_of, topic, mqmd, body, retain=retain
             ),
             slow=True,
@@ -328,11 +327,11 @@ class RestInterface:
         until = time.monotonic() + wait_ms / 1000
         while True:
             got = await self._source.ask(
-                lambda state: rest_messages.got(state.store, _as(user), state.groups_of, name, choice, takes=takes),
+                lambda state: rest_objects.got(state.store, _as(user), state.groups_of, name, choice, takes=takes),
                 slow=True,
             )
             if got is not None:
-                headers = rest_messages.described(got, _is_v3(request))
+                headers = rest_objects.described(got, _is_v3(request))
                 return Response(got.body, 200, headers, "text/plain;charset=utf-8")
             if time.monotonic() >= until or await request.is_disconnected():
                 return Response(status_code=204)
@@ -340,9 +339,9 @@ class RestInterface:
 
     async def _list(self, request: Request, user: str) -> Response:
         choice = Choice.of(_known(request, "messageId", "correlationId", "limit"), _is_v3(request))
-        limit, name = _whole_number(request, "limit", 10, rest_messages.MOST_LISTED), request.path_params["name"]
+        limit, name = _whole_number(request, "limit", 10, rest_objects.MOST_LISTED), request.path_params["name"]
         found = await self._source.ask(
-            lambda state: rest_messages.listed(state.store, _as(user), state.groups_of, name, choice, limit),
+            lambda state: rest_objects.listed(state.store, _as(user), state.groups_of, name, choice, limit),
             slow=True,
         )
         return JSONResponse({"messages": found})

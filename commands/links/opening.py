@@ -12,7 +12,7 @@ from commands.broker.objects import LocalQueue, Objects, QueueManager
 from commands.config.home import Home
 from commands.config.settings import Config, ConfigError, QueuesConfig
 from commands.config.urls import Address, parse_address, parse_mq_address
-from commands.links.channels.channels import Channels
+from commands.links.channels import Channels
 from commands.links.engine.adapter import Adapter
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.links.engine.link import Link

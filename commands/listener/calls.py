@@ -2,6 +2,10 @@
 
 A reply repeats the structures of the request with what the queue manager writes into them. A call that fails repeats
 them as they came.
+
+In XA calls an application server has the units of work of its programs be branches of global transactions. In
+place of the API header they have one of their own: what the call returns, its flags, and the number of the resource
+manager, which is the program's business. An XID follows, or what xa_open was given.
 """
 
 from __future__ import annotations
@@ -20,32 +24,13 @@ from commands.listener.request import (
 from commands.qmgr.mqi.attributes import PROPERTIES, PUT_RESPONSES
 from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
 from commands.qmgr.mqi.getting import GetOptions, Got
-from commands.qmgr.mqi.groups import IN_GROUP
-from commands.qmgr.mqi.handles import Defaults
+from commands.qmgr.mqi.handles import IN_GROUP, Defaults
 from commands.qmgr.mqi.refusals import MqiError
-from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS
-from rfh2.channel.segments import SegmentType, Structure
+from commands.qmgr.mqi.transactions import Transactions, XaCall
+from rfh2 import mqi_constants as m
+from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS, XA
+from rfh2.channel.segments import XA_OK, XAER_INVAL, XAER_RMFAIL, SegmentType, Structure, Xid
 from rfh2.errors import DecodeError, QueueError, StoreError
-from rfh2.mqi_constants import (
-    MQCC_FAILED,
-    MQCC_OK,
-    MQCC_WARNING,
-    MQGMO_WAIT,
-    MQMF_LAST_MSG_IN_GROUP,
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_MSG_ID,
-    MQPMO_ASYNC_RESPONSE,
-    MQRC_ALREADY_CONNECTED,
-    MQRC_DATA_LENGTH_ERROR,
-    MQRC_FUNCTION_NOT_SUPPORTED,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_Q_MGR_NOT_AVAILABLE,
-    MQRC_SELECTOR_ERROR,
-    MQRC_STAT_TYPE_ERROR,
-    MQSTAT_TYPE_ASYNC_ERROR,
-    MQSTAT_TYPE_RECONNECTION,
-    MQSTAT_TYPE_RECONNECTION_ERROR,
-)
 from rfh2.mqmd import RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR
 
@@ -62,16 +47,16 @@ async def answered(conversation: Conversation, request: Request) -> bytes:
     """The payload of the reply to *request*. Raises DecodeError where the call cannot be read."""
     call = _CALLS.get(request.header.kind)
     if call is None:
-        return request.reply(request.data[_START:], MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED)
+        return request.reply(request.data[_START:], m.MQCC_FAILED, m.MQRC_FUNCTION_NOT_SUPPORTED)
     try:
         return await call(conversation, request)
     except (MqiError, QueueError) as error:
         conversation.debug(f"{SegmentType(request.header.kind).name}: {error}")
-        comp_code = error.comp_code if isinstance(error, MqiError) else MQCC_FAILED
+        comp_code = error.comp_code if isinstance(error, MqiError) else m.MQCC_FAILED
         return request.reply(request.data[_START:], comp_code, error.reason, request.handle)
     except StoreError as error:
         conversation.log(str(error))
-        return request.reply(request.data[_START:], MQCC_FAILED, MQRC_Q_MGR_NOT_AVAILABLE, request.handle)
+        return request.reply(request.data[_START:], m.MQCC_FAILED, m.MQRC_Q_MGR_NOT_AVAILABLE, request.handle)
 
 
 async def _connect(conversation: Conversation, request: Request) -> bytes:
@@ -82,7 +67,7 @@ async def _connect(conversation: Conversation, request: Request) -> bytes:
     )
     if len(body) >= MQCONN.size + FCNO.size:
         _write_connection(conversation, body, request)
-    comp_code = MQCC_WARNING if reason == MQRC_ALREADY_CONNECTED else MQCC_FAILED if reason else MQCC_OK
+    comp_code = m.MQCC_WARNING if reason == m.MQRC_ALREADY_CONNECTED else m.MQCC_FAILED if reason else m.MQCC_OK
     return request.reply(body, comp_code, reason)
 
 
@@ -157,8 +142,8 @@ async def _put_at(conversation: Conversation, request: Request, at: int, od: Obj
     length = request.long(pmo.end)
     body = bytes(request.data[pmo.end + 4 : pmo.end + 4 + max(0, length)])
     if length < 0 or len(body) < length:
-        raise MqiError(MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
-    if pmo["Options"] & MQPMO_ASYNC_RESPONSE:
+        raise MqiError(m.MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
+    if pmo["Options"] & m.MQPMO_ASYNC_RESPONSE:
         await conversation.put_unanswered(od, request.handle, mqmd, pmo["Options"], body, put_fields(pmo))
         return NO_REPLY
     put, queue = await conversation.put(od, request.handle, mqmd, pmo["Options"], body, fields=put_fields(pmo))
@@ -181,7 +166,7 @@ def put_written(conversation: Conversation, pmo: Structure, put: bytes, queue: s
 
 def asked_for(mqmd: RawMqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int]:
     """What MQGET asks for, and how long it waits, in milliseconds."""
-    match = gmo["MatchOptions"] if gmo["Version"] > 1 else MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
+    match = gmo["MatchOptions"] if gmo["Version"] > 1 else m.MQMO_MATCH_MSG_ID | m.MQMO_MATCH_CORREL_ID
     asked = GetOptions(
         options=gmo["Options"],
         match=match,
@@ -194,14 +179,14 @@ def asked_for(mqmd: RawMqmd, gmo: Structure, longest: int) -> tuple[GetOptions, 
         encoding=mqmd.encoding,
         number=mqmd.msg_seq_number,
     )
-    return asked, gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
+    return asked, gmo["WaitInterval"] if gmo["Options"] & m.MQGMO_WAIT else 0
 
 
 def got_written(request: Request, gmo: Structure, version: int, got: Got) -> bytes:
     """The descriptor, in *version*, and the MQGMO, as the reply to a get has them."""
     gmo.put_text("ResolvedQName", got.queue)
     if got.mqmd.msg_flags & IN_GROUP and gmo["Version"] >= 2:
-        status = "L" if got.mqmd.msg_flags & MQMF_LAST_MSG_IN_GROUP else "G"
+        status = "L" if got.mqmd.msg_flags & m.MQMF_LAST_MSG_IN_GROUP else "G"
         gmo["GroupStatus"] = status.encode(request.header.charset)
     if gmo["Version"] >= 3:
         gmo["MsgToken"], gmo["ReturnedLength"] = got.seq.to_bytes(16, "big"), len(got.body)
@@ -215,10 +200,10 @@ async def _get(conversation: Conversation, request: Request) -> bytes:
     try:
         got = await conversation.get(request.handle, asked, wait_ms, request.held)
     except MqiError as error:
-        if error.reason != MQRC_NO_MSG_AVAILABLE:
+        if error.reason != m.MQRC_NO_MSG_AVAILABLE:
             raise
         empty = bytes(request.data[_START : gmo.end]) + bytes(4)
-        return request.reply(empty, MQCC_FAILED, error.reason, request.handle)
+        return request.reply(empty, m.MQCC_FAILED, error.reason, request.handle)
     assert got is not None
     body = got_written(request, gmo, mqmd.version, got) + request.bytes_of(got.length) + got.body
     return request.reply(body, got.comp_code, got.reason, request.handle)
@@ -235,7 +220,7 @@ async def _inquire(conversation: Conversation, request: Request) -> bytes:
     head["IntAttrCount"], head["CharAttrLength"] = len(integers), len(text)
     values = b"".join(request.bytes_of(value) for value in integers)
     body = bytes(head) + bytes(request.data[head.end : head.end + 4 * len(selectors)]) + values + text
-    return request.reply(body, MQCC_WARNING if reason else 0, reason, request.handle)
+    return request.reply(body, m.MQCC_WARNING if reason else 0, reason, request.handle)
 
 
 async def _set(conversation: Conversation, request: Request) -> bytes:
@@ -243,7 +228,7 @@ async def _set(conversation: Conversation, request: Request) -> bytes:
     if not 0 <= head["IntAttrCount"] <= len(selectors):
         raise DecodeError(_START, "MQSET", f"IntAttrCount is {head['IntAttrCount']}, with {len(selectors)} selectors")
     if head["IntAttrCount"] < len(selectors):
-        raise MqiError(MQRC_SELECTOR_ERROR, "attributes that are characters cannot be set")
+        raise MqiError(m.MQRC_SELECTOR_ERROR, "attributes that are characters cannot be set")
     values = [request.long(head.end + 4 * (len(selectors) + n)) for n in range(len(selectors))]
     await conversation.set(request.handle, list(zip(selectors, values, strict=True)))
     return request.reply(handle=request.handle)
@@ -259,10 +244,10 @@ def _selectors(request: Request) -> tuple[Structure, list[int]]:
 
 
 STATUS_TYPES: Final = {
-    "done": {"MQSTAT_TYPE_ASYNC_ERROR": MQSTAT_TYPE_ASYNC_ERROR},
+    "done": {"MQSTAT_TYPE_ASYNC_ERROR": m.MQSTAT_TYPE_ASYNC_ERROR},
     "refused": {
-        "MQSTAT_TYPE_RECONNECTION": MQSTAT_TYPE_RECONNECTION,
-        "MQSTAT_TYPE_RECONNECTION_ERROR": MQSTAT_TYPE_RECONNECTION_ERROR,
+        "MQSTAT_TYPE_RECONNECTION": m.MQSTAT_TYPE_RECONNECTION,
+        "MQSTAT_TYPE_RECONNECTION_ERROR": m.MQSTAT_TYPE_RECONNECTION_ERROR,
     },
 }
 """What MQSTAT tells. A client knows itself how it reconnects."""
@@ -270,14 +255,14 @@ STATUS_TYPES: Final = {
 
 def coverage() -> tuple[str, str, str]:
     """MQSTAT's row of the table of options."""
-    refused = ", ".join(f"{name} ({MQRC_STAT_TYPE_ERROR})" for name in STATUS_TYPES["refused"])
+    refused = ", ".join(f"{name} ({m.MQRC_STAT_TYPE_ERROR})" for name in STATUS_TYPES["refused"])
     return "MQSTAT", ", ".join(STATUS_TYPES["done"]), refused
 
 
 async def _status(conversation: Conversation, request: Request) -> bytes:
     asked, fields = request.long(_START), request.structure(MQSTS, _START + _LONG)
     if asked not in STATUS_TYPES["done"].values():
-        raise MqiError(MQRC_STAT_TYPE_ERROR, f"MQSTAT knows no type {asked}")
+        raise MqiError(m.MQRC_STAT_TYPE_ERROR, f"MQSTAT knows no type {asked}")
     puts = conversation.take_async_puts()
     fields["CompCode"], fields["Reason"] = puts.comp_code, puts.reason
     fields["PutSuccessCount"], fields["PutWarningCount"], fields["PutFailureCount"] = puts.done, 0, puts.failed
@@ -329,3 +314,49 @@ _CALLS: Final[dict[int, Call]] = {
     SegmentType.MQSUB: _subscribe,
     SegmentType.MQSUBRQ: _request_retained,
 }
+
+
+_MOST_RECOVERED: Final = 256
+
+
+async def xa_answered(conversation: Conversation, request: Request) -> bytes:
+    """The payload of the reply to an XA call. Raises DecodeError, MqiError where the program is not connected."""
+    head, kind = request.structure(XA, 0), request.header.kind
+    flags, body = head["Flags"], b""
+    try:
+        if kind in (SegmentType.XA_OPEN, SegmentType.XA_CLOSE):
+            value = XA_OK
+        elif kind == SegmentType.XA_RECOVER:
+            value, body = await _recover(conversation, request, flags)
+        else:
+            xid = Xid.read(request.data, head.end, request.header.order).write("big")
+            call, lasting = _OF_BRANCH[kind], kind not in (SegmentType.XA_START, SegmentType.XA_END)
+            value = await conversation.transact(lambda program, unit: program.transact(call, unit, xid, flags), lasting)
+    except StoreError as error:
+        conversation.log(str(error))
+        value = XAER_RMFAIL
+    return request.reply(body, value, flags, head["ResourceManager"])
+
+
+async def _recover(conversation: Conversation, request: Request, flags: int) -> tuple[int, bytes]:
+    most = min(request.long(XA.size), _MOST_RECOVERED)
+    if most < 0:
+        return XAER_INVAL, b""
+    found = await conversation.transact(
+        lambda program, unit: (program.transactions.recover(unit, flags, most), ()), False
+    )
+    order = request.header.order
+    xids = b"".join(Xid.read(bytearray(xid), 0, "big").write(order) for xid in found)
+    return len(found), request.bytes_of(len(found)) + xids
+
+
+_OF_BRANCH: Final[dict[int, XaCall]] = {
+    SegmentType.XA_START: Transactions.start,
+    SegmentType.XA_END: Transactions.end,
+    SegmentType.XA_PREPARE: Transactions.prepare,
+    SegmentType.XA_COMMIT: Transactions.commit,
+    SegmentType.XA_ROLLBACK: Transactions.rollback,
+    SegmentType.XA_FORGET: Transactions.forget,
+}
+XA_CALLS: Final = frozenset({*_OF_BRANCH, SegmentType.XA_OPEN, SegmentType.XA_CLOSE, SegmentType.XA_RECOVER})
+"""The types of segments that are XA calls. XA_COMPLETE, of calls that do not wait, is none: no program makes any."""

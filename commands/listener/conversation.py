@@ -20,33 +20,19 @@ from commands.qmgr.event_numbers import CHANNEL_BROKEN, CHANNEL_ENDED, CHANNEL_S
 from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
-from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.delay import DelayedMessages
 from commands.qmgr.mqi.getting import NOTHING_AHEAD, Ahead, GetOptions, Got
-from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Defaults, OpenQueues
+from commands.qmgr.mqi.handles import Application, AsyncPuts, ConnectedProgram, Defaults, OpenQueues
+from commands.qmgr.mqi.putting import DelayedMessages
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
+from commands.qmgr.mqi.subscription_rules import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
 from commands.qmgr.mqi.transactions import BackedOutError
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
 from rfh2.errors import QPubSubError, QueueError, StoreError
-from rfh2.mqi_constants import (
-    MQCC_WARNING,
-    MQGMO_ANY_BROWSE,
-    MQGMO_FAIL_IF_QUIESCING,
-    MQGMO_SYNCPOINT,
-    MQPMO_SYNCPOINT,
-    MQRC_ALREADY_CONNECTED,
-    MQRC_CONNECTION_BROKEN,
-    MQRC_HCONN_ERROR,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_Q_MGR_NAME_ERROR,
-    MQRC_Q_MGR_NOT_AVAILABLE,
-    MQRC_Q_MGR_QUIESCING,
-)
 from rfh2.mqmd import RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
@@ -171,7 +157,7 @@ class Conversation:
         self._application = ""
         self._waits = 0
         self._getting: dict[asyncio.Future[int], int] = {}
-        self._no_program = MQRC_HCONN_ERROR
+        self._no_program = m.MQRC_HCONN_ERROR
         self.was_connected = False
         self.qmgr = shared.name
 
@@ -253,11 +239,11 @@ class Conversation:
     async def connect(self, qmgr: str, application: str, kind: int, accounting_token: bytes) -> int:
         """MQCONN; the reason, 0 where it succeeds."""
         if self._program is not None:
-            return MQRC_ALREADY_CONNECTED
+            return m.MQRC_ALREADY_CONNECTED
         if not qmgr.startswith("*") and qmgr not in ("", self.qmgr):
-            return MQRC_Q_MGR_NAME_ERROR
+            return m.MQRC_Q_MGR_NAME_ERROR
         if self._shared.quiescing.done():
-            return MQRC_Q_MGR_QUIESCING
+            return m.MQRC_Q_MGR_QUIESCING
         admission = await self._admitted()
         user, reason = admission.user, admission.reason
         if reason:
@@ -325,7 +311,7 @@ class Conversation:
                 self._shared.failed(error)
                 raise
             if not is_done:
-                raise BackedOutError(MQCC_WARNING)
+                raise BackedOutError(m.MQCC_WARNING)
 
     def cancel_waits(self, connection_id: bytes, reason: int) -> None:
         """End with *reason* the calls of another conversation of this user that wait for a message."""
@@ -341,8 +327,8 @@ class Conversation:
 
     async def stop(self) -> None:
         """End the program (STOP CONN) and not the connection, which others share: all its calls fail with 2009."""
-        self._no_program = MQRC_CONNECTION_BROKEN
-        self._end_waits(MQRC_CONNECTION_BROKEN)
+        self._no_program = m.MQRC_CONNECTION_BROKEN
+        self._end_waits(m.MQRC_CONNECTION_BROKEN)
         await self.disconnect(commit=False)
 
     def _connected(self) -> Program:
@@ -352,8 +338,8 @@ class Conversation:
 
     def _fail_if_quiescing(self, options: int) -> None:
         """*options*: of MQOPEN, MQPUT, MQGET or MQSUB, where the bit is the same. Raises MqiError 2161."""
-        if options & MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.done():
-            raise MqiError(MQRC_Q_MGR_QUIESCING, "the queue manager is ending")
+        if options & m.MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.done():
+            raise MqiError(m.MQRC_Q_MGR_QUIESCING, "the queue manager is ending")
 
     # Objects
 
@@ -454,7 +440,7 @@ class Conversation:
         self._fail_if_quiescing(options)
         program, worker = self._connected(), self._shared.worker
         # After a power failure there is no uncommitted message, and there need be none that is not persistent.
-        lasting = deferred or not (options & MQPMO_SYNCPOINT or mqmd.persistence == MQPER_NOT_PERSISTENT)
+        lasting = deferred or not (options & m.MQPMO_SYNCPOINT or mqmd.persistence == MQPER_NOT_PERSISTENT)
         work: Callable[[EmbeddedUnitOfWork], bytes]
         if od is not None:
             target = od.target
@@ -486,7 +472,7 @@ class Conversation:
         try:
             await self.put(od, handle, mqmd, options, body, fields=fields)
         except (MqiError, StoreError) as error:
-            reason = error.reason if isinstance(error, (MqiError, QueueError)) else MQRC_Q_MGR_NOT_AVAILABLE
+            reason = error.reason if isinstance(error, (MqiError, QueueError)) else m.MQRC_Q_MGR_NOT_AVAILABLE
             self.debug(f"MQPUT without an answer: {error}")
             target = od.target if od is not None else dict(program.handles).get(handle)
             of = (0, "") if target is None else (target.object_type, target.name)
@@ -526,10 +512,10 @@ class Conversation:
         """
         program, worker, waiters = self._connected(), self._shared.worker, self._shared.waiters
         # After a power failure, what was got in syncpoint is back on its queue in any case.
-        lasting = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE)
+        lasting = not asked.options & (m.MQGMO_SYNCPOINT | m.MQGMO_ANY_BROWSE)
         queue = program.handle(handle).queue
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
-        quiescing = self._shared.quiescing if asked.options & MQGMO_FAIL_IF_QUIESCING else None
+        quiescing = self._shared.quiescing if asked.options & m.MQGMO_FAIL_IF_QUIESCING else None
         cancelled: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._getting[cancelled] = handle
         try:
@@ -541,14 +527,14 @@ class Conversation:
                 changed = None if gate is None else gate.change()
                 # Looking at many messages takes turns: others have theirs between them.
                 chooses, seq = program.chooses(handle, asked), None
-                arrived = waiters.expect(queue) if chooses or asked.options & MQGMO_ANY_BROWSE else None
+                arrived = waiters.expect(queue) if chooses or asked.options & m.MQGMO_ANY_BROWSE else None
                 if chooses:
                     seq, goes_on = await worker.alone(lambda store: program.look(store, handle, asked), brief=True)
                     if goes_on and not cancelled.done():
                         continue
                 left = None if end is None else end - time.monotonic()
                 is_over, got = left is not None and left <= 0, None
-                stands = not is_over and seq is None and not asked.options & MQGMO_ANY_BROWSE
+                stands = not is_over and seq is None and not asked.options & m.MQGMO_ANY_BROWSE
                 if stands or seq is not None or not chooses:
                     take = _Take(program, handle, asked, seq, held, ahead, gate, comes=chooses and seq is None)
                     taking = worker.take(
@@ -569,7 +555,7 @@ class Conversation:
                 if seq is not None:
                     continue  # another program has got it
                 if is_over:
-                    raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
+                    raise MqiError(m.MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
                 if not stands:
                     await self._wait(left, arrived, changed, quiescing, cancelled)
                 if cancelled.done():
@@ -659,7 +645,7 @@ class _Take:
                 self.held.add(sum(len(each.body) for each in self.ahead.messages))
         except MqiError as error:
             self._leave()
-            if error.reason != MQRC_NO_MSG_AVAILABLE:
+            if error.reason != m.MQRC_NO_MSG_AVAILABLE:
                 raise
             return None
         except Exception:
@@ -672,7 +658,7 @@ class _Take:
 
         What this unit of work has put, and need not have, is after a power failure not there, got or not.
         """
-        if self.asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE):
+        if self.asked.options & (m.MQGMO_SYNCPOINT | m.MQGMO_ANY_BROWSE):
             return False
         gets = (got, *self.ahead.messages)
         return any(each.mqmd.persistence != MQPER_NOT_PERSISTENT or not unit.is_new(each.seq) for each in gets)

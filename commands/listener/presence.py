@@ -29,8 +29,7 @@ from commands.broker.connections import (
     Order,
 )
 from commands.listener.conversation import Conversation, Shared
-from commands.listener.negotiation import Terms
-from commands.listener.wire import Wire
+from commands.listener.wire import Terms, Wire
 from commands.qmgr.event_numbers import CHANNEL_STOPPED
 from commands.qmgr.store.listeners import ANSWERED_S, SOCKETS, answer, reached
 from rfh2.errors import StoreError, system_words

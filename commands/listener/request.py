@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from commands.qmgr.mqi.handles import Target
 from commands.qmgr.mqi.refusals import MqiError, check_destinations
-from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer, SubscriptionDescriptor
+from commands.qmgr.mqi.subscription_rules import SubscriptionAnswer, SubscriptionDescriptor
 from rfh2.channel.layouts import API_HEADER, MQOD, MQSD, TSH
 from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure, read_string, span, write_strings
 from rfh2.constants import MQRC_RESOURCE_PROBLEM

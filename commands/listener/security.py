@@ -22,18 +22,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+from commands.broker import channel_authentication as chlauth
 from commands.broker.authority import ADMINISTRATOR, GroupsOf, no_groups
-from commands.broker.channel_authentication import (
-    LONGEST_USER,
-    ChannelRules,
-    Client,
-    DistinguishedName,
-    can_work,
-    is_blocked,
-    is_peer,
-    is_user,
-    user_of,
-)
 from commands.broker.channel_objects import (
     ADDRESSMAP,
     ALL_PRIVILEGED,
@@ -77,8 +67,8 @@ class Identity:
     address: str
     user: str = ""
     credentials: Credentials | None = None
-    subject: DistinguishedName = ()
-    issuer: DistinguishedName = ()
+    subject: chlauth.DistinguishedName = ()
+    issuer: chlauth.DistinguishedName = ()
 
 
 class Admission(NamedTuple):
@@ -119,16 +109,16 @@ class Security:
     ) -> None:
         self._compare, self._connauth = {"OS": is_right, "PAM": pam}, connauth or ConnAuth()
         self._given = rules_of(channels) if channels else None
-        self._defined: tuple[Objects, ChannelRules] | None = None
+        self._defined: tuple[Objects, chlauth.ChannelRules] | None = None
         self._groups_of = groups_of
         self._threads = ThreadPoolExecutor(_COMPARED_AT_A_TIME, "passwords")
         self._turns: dict[str, _Turns] = {}
 
-    def rules(self, objects: Objects | None = None) -> ChannelRules:
+    def rules(self, objects: Objects | None = None) -> chlauth.ChannelRules:
         """What counts while the definitions are *objects*; None: those of a new queue manager."""
         if self._defined is not None and self._defined[0] is objects:
             return self._defined[1]
-        rules = ChannelRules({}) if objects is None else ChannelRules.of(objects)
+        rules = chlauth.ChannelRules({}) if objects is None else chlauth.ChannelRules.of(objects)
         if self._given is not None:
             rules = replace(self._given, authentication=rules.authentication)
         rules = replace(rules, authentication=self._authentication(rules.authentication))
@@ -148,16 +138,16 @@ class Security:
         changed: dict[str, Any] = dict(words[name] for name in given.model_fields_set & words.keys())
         return replace(defined or AuthenticationInfo(DEFAULT_CONNAUTH), **changed) if changed else defined
 
-    def compares(self, rules: ChannelRules) -> IsRight | None:
+    def compares(self, rules: chlauth.ChannelRules) -> IsRight | None:
         """What compares passwords; None where nothing is there to compare them with."""
         return self._compare["OS" if rules.authentication is None else rules.authentication.method]
 
-    def reads_passwords(self, rules: ChannelRules) -> bool:
+    def reads_passwords(self, rules: chlauth.ChannelRules) -> bool:
         """Whether passwords are compared, which must then come as they are."""
         compares = rules.authentication is not None and rules.authentication.check_client != "NONE"
         return (compares and self.compares(rules) is not None) or requires_passwords(rules)
 
-    async def admission(self, identity: Identity, rules: ChannelRules | None = None) -> Admission:
+    async def admission(self, identity: Identity, rules: chlauth.ChannelRules | None = None) -> Admission:
         """Whether the program may connect, and as which user it works."""
         rules = rules or self.rules()
         credentials, authentication = identity.credentials, rules.authentication
@@ -166,7 +156,7 @@ class Security:
         channel = rules.channel(identity.channel, identity.address)
         if channel is None:
             return Admission(user, MQRC_NOT_AUTHORIZED, why=f"there is no channel {identity.channel}")
-        client = Client(identity.channel, identity.address, user, identity.subject, identity.issuer)
+        client = chlauth.Client(identity.channel, identity.address, user, identity.subject, identity.issuer)
         record = rules.mapping(client)
         if record is not None and record.user_source == "NOACCESS" and not _only_warns(record, client):
             return Admission(
@@ -177,9 +167,9 @@ class Security:
             await asyncio.sleep(1 if authentication is None else authentication.delay)
             number = WRONG_PASSWORD if credentials is not None and credentials.password else NO_PASSWORD
             return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong", number)
-        works_as = user_of(record, channel.mcauser, user)
-        if works_as and not can_work(works_as):
-            why = f"a user has 1 to {LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
+        works_as = chlauth.user_of(record, channel.mcauser, user)
+        if works_as and not chlauth.can_work(works_as):
+            why = f"a user has 1 to {chlauth.LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why=why)
         if not works_as:
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why="there is none")
@@ -190,17 +180,19 @@ class Security:
 
     async def _is_blocked(self, record: ChannelAuthentication, user: str) -> bool:
         matters = ALL_PRIVILEGED in (each.upper() for each in record.user_list)
-        return is_blocked(record, user, matters and await self._is_privileged(_name(user)))
+        return chlauth.is_blocked(record, user, matters and await self._is_privileged(_name(user)))
 
     async def _is_privileged(self, user: str) -> bool:
         """Whether *user* is mqm, or in that group. To look that up may take a while."""
         if user == ADMINISTRATOR:
             return True
-        if not is_user(user):
+        if not chlauth.is_user(user):
             return False  # the system knows no such user
         return ADMINISTRATOR in await asyncio.to_thread(self._groups_of, user)
 
-    async def _is_compared(self, check: str, user: str, rules: ChannelRules, credentials: Credentials | None) -> bool:
+    async def _is_compared(
+        self, check: str, user: str, rules: chlauth.ChannelRules, credentials: Credentials | None
+    ) -> bool:
         """Whether the password is compared; it is wrong where none was given."""
         if check == "REQUIRED":
             return True
@@ -209,7 +201,7 @@ class Security:
         is_given = credentials is not None and credentials.password != ""
         return is_given or (check == "REQDADM" and await self._is_privileged(user))
 
-    async def _is_authentic(self, identity: Identity, rules: ChannelRules) -> bool:
+    async def _is_authentic(self, identity: Identity, rules: chlauth.ChannelRules) -> bool:
         credentials, is_right = identity.credentials, self.compares(rules)
         if credentials is None or is_right is None:
             return False
@@ -242,7 +234,7 @@ def _told(record: ChannelAuthentication) -> str:
     return f"CHLAUTH({record.profile}) TYPE({record.type})"
 
 
-def _only_warns(record: ChannelAuthentication, client: Client) -> bool:
+def _only_warns(record: ChannelAuthentication, client: chlauth.Client) -> bool:
     """Whether a record that would refuse *client* is WARN(YES): the log says so, and the client goes on."""
     if record.warns:
         text = "%s: %s would refuse user %r at channel %s"
@@ -250,20 +242,20 @@ def _only_warns(record: ChannelAuthentication, client: Client) -> bool:
     return record.warns
 
 
-def _check(rules: ChannelRules, record: ChannelAuthentication | None) -> str:
+def _check(rules: chlauth.ChannelRules, record: ChannelAuthentication | None) -> str:
     """CHCKCLNT: of the record, else of the queue manager."""
     if record is not None and record.check_client != "ASQMGR":
         return record.check_client
     return "NONE" if rules.authentication is None else rules.authentication.check_client
 
 
-def requires_passwords(rules: ChannelRules) -> bool:
+def requires_passwords(rules: chlauth.ChannelRules) -> bool:
     """Whether a channel, or all of them, require a password."""
     of_all = rules.authentication is not None and rules.authentication.check_client == "REQUIRED"
     return of_all or any(record.check_client == "REQUIRED" for record in rules.records)
 
 
-def rules_of(channels: Mapping[str, ChannelRule]) -> ChannelRules:
+def rules_of(channels: Mapping[str, ChannelRule]) -> chlauth.ChannelRules:
     """What [listener.channels] says, as definitions."""
     records: list[ChannelAuthentication] = []
     for name, rule in channels.items():
@@ -275,18 +267,18 @@ def rules_of(channels: Mapping[str, ChannelRule]) -> ChannelRules:
             ChannelAuthentication(name, ADDRESSMAP, address=each, user_source="CHANNEL", check_client=check)
             for each in rule.addresses or ("*",)
         )
-    return ChannelRules(
+    return chlauth.ChannelRules(
         {name: ServerChannel(name, mcauser=rule.mcauser) for name, rule in channels.items()}, tuple(records)
     )
 
 
-def tls_refusal(channel: ServerChannel, cipher: tuple[str, str] | None, subject: DistinguishedName) -> str:
+def tls_refusal(channel: ServerChannel, cipher: tuple[str, str] | None, subject: chlauth.DistinguishedName) -> str:
     """Why the TLS of a connection is not what its channel asks for; "" where it is. cipher: its name, its version."""
     if channel.cipher and (cipher is None or not _is_cipher(channel.cipher, cipher)):
         return f"SSLCIPH is {channel.cipher}, and the connection has {'no TLS' if cipher is None else cipher[0]}"
     if channel.cipher and channel.needs_certificate and not subject:
         return "SSLCAUTH is REQUIRED, and the client showed no certificate that ca_file verifies"
-    if channel.peer and not is_peer(subject, channel.peer):
+    if channel.peer and not chlauth.is_peer(subject, channel.peer):
         return "SSLPEER is not the subject of the client's certificate"
     return ""
 

@@ -20,44 +20,18 @@ from typing import Final
 
 from commands.broker.channel_authentication import distinguished_name
 from commands.broker.channel_objects import SVRCONN, ServerChannel
-from commands.listener import calls, spi, streaming, xa
+from commands.listener import calls, spi, streaming
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
-from commands.listener.negotiation import Most, Terms, answer, channel_of
 from commands.listener.request import Held, Memory, Request
 from commands.listener.security import Credentials, Identity, tls_refusal
 from commands.listener.streaming import MOST_WAITING, Line
-from commands.listener.wire import Wire, status
+from commands.listener.wire import Most, Terms, Wire, answer_to_offer, channel_of, status
 from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CHANNEL, TOO_MANY_INSTANCES
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
+from rfh2.channel import segments as seg
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
-from rfh2.channel.segments import (
-    ACCEPTED,
-    BAD_SEGMENT,
-    CCSID,
-    CHANNEL_UNAVAILABLE,
-    CLOSE,
-    CONFIRM,
-    CONN_STATE,
-    ERROR,
-    FAP_OF_PLAIN_PASSWORDS,
-    FIRST,
-    HIGHEST_FAP,
-    LARGEST_SEGMENT,
-    LAST,
-    NO_SUCH_CHANNEL,
-    Q_STATE,
-    TERMINATING,
-    WRONG_CHANNEL_TYPE,
-    Beat,
-    Pulse,
-    SegmentHeader,
-    SegmentType,
-    Structure,
-    split,
-    turned,
-)
 from rfh2.errors import DecodeError, QPubSubError, QueueError
 from rfh2.mqi_constants import MQCC_FAILED
 
@@ -71,7 +45,7 @@ _SHORT_BYTES: Final = 4_096
 # After a wrong password, until the connection is closed.
 _LINGER_S: Final = 0.5
 NO_LIMITS: Final = ServerChannel("", SVRCONN)
-_OF_STRANGERS: Final = frozenset({SegmentType.MQCONN, SegmentType.MQDISC})
+_OF_STRANGERS: Final = frozenset({seg.SegmentType.MQCONN, seg.SegmentType.MQDISC})
 
 
 class ProtocolError(QPubSubError):
@@ -114,7 +88,7 @@ class Session:
         self._instance: str | None = None
         self._lines: dict[int | None, Line] = {}
         self.calls = 0
-        self._pulse: Pulse | None = None
+        self._pulse: seg.Pulse | None = None
         self._had_program = False
         self._attempts = Attempts()
         self._clock = asyncio.get_running_loop().time
@@ -132,12 +106,12 @@ class Session:
                 if not await self._take(*received):
                     break
         except (DecodeError, ProtocolError, MqiError) as error:
-            code = error.code if isinstance(error, ProtocolError) else BAD_SEGMENT
+            code = error.code if isinstance(error, ProtocolError) else seg.BAD_SEGMENT
             number = error.number if isinstance(error, ProtocolError) else 0
             numbers = (number,) if number else ()
             level, text = logging.ERROR if numbers else logging.WARNING, "%s: %s; the connection is closed"
             _log.log(level, text, self._wire.trace, error, extra={"numbers": numbers})
-            await self._wire.send_status(self._wire.latest, ERROR | CLOSE, code)
+            await self._wire.send_status(self._wire.latest, seg.ERROR | seg.CLOSE, code)
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError) as error:
             _log.info("%s: the connection broke: %s", self._wire.trace, error)
         finally:
@@ -167,7 +141,7 @@ class Session:
 
     def terminate(self) -> None:
         """Tell the client that the queue manager ends, without waiting for a client that reads nothing."""
-        self._wire.write(status(self._wire.latest, ERROR | CLOSE, TERMINATING))
+        self._wire.write(status(self._wire.latest, seg.ERROR | seg.CLOSE, seg.TERMINATING))
 
     # Whether the client is there
 
@@ -179,7 +153,7 @@ class Session:
 
     def _longest(self) -> int:
         """The most bytes that the next segment may have."""
-        return LARGEST_SEGMENT if self._has_had_a_program else _SHORT_BYTES
+        return seg.LARGEST_SEGMENT if self._has_had_a_program else _SHORT_BYTES
 
     def _require_a_program(self) -> None:
         if not self._has_had_a_program:
@@ -187,7 +161,7 @@ class Session:
 
     def _begin_heartbeats(self, interval_s: int) -> None:
         if interval_s > 0:
-            self._pulse = Pulse(interval_s, self._clock())
+            self._pulse = seg.Pulse(interval_s, self._clock())
             self._look()
 
     def _look(self) -> None:
@@ -196,10 +170,10 @@ class Session:
         assert self._terms is not None
         waits = any(line.conversation.waits for line in self._lines.values())
         beat, next_s = self._pulse.beat(self._clock(), reads=waits or self._terms.conversations > 0)
-        if beat is Beat.GONE:
+        if beat is seg.Beat.GONE:
             self._wire.break_off(f"no answer to a heartbeat in {self._pulse.patience_s:g} s")
             return
-        if beat is Beat.ASK:
+        if beat is seg.Beat.ASK:
             self._wire.ask()
         self._timers[1:] = [asyncio.get_running_loop().call_at(next_s, self._look)]
 
@@ -232,33 +206,33 @@ class Session:
         rules = await self._shared.rules()
         blocking = rules.blocking(self._wire.address)
         if blocking is not None and not blocking.warns:
-            raise ProtocolError(CHANNEL_UNAVAILABLE, "its address is blocked (BLOCKADDR)", ADDRESS_BLOCKED)
-        highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords(rules) else HIGHEST_FAP
+            raise ProtocolError(seg.CHANNEL_UNAVAILABLE, "its address is blocked (BLOCKADDR)", ADDRESS_BLOCKED)
+        highest = seg.FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords(rules) else seg.HIGHEST_FAP
         while self._terms is None:
             received = await self._wire.receive(self._longest)
             if received is None:
                 raise ConnectionError("it ended before the first segment")
             header, payload = received
-            if header.kind != SegmentType.INITIAL_DATA:
-                raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
+            if header.kind != seg.SegmentType.INITIAL_DATA:
+                raise ProtocolError(seg.BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
-            offer = turned(bytes(payload), header.order, order)
+            offer = seg.turned(bytes(payload), header.order, order)
             name = channel_of(offer, order)
             channel = rules.channel(name, self._wire.address) or NO_LIMITS
             most = self._most(channel, highest)
-            reply = answer(offer, order, self._shared.name, self._random(12), most)
+            reply = answer_to_offer(offer, order, self._shared.name, self._random(12), most)
             if not reply.terms.is_client:
-                raise ProtocolError(WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
+                raise ProtocolError(seg.WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
             if channel is NO_LIMITS:
-                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {name!r}", NO_CHANNEL)
+                raise ProtocolError(seg.NO_SUCH_CHANNEL, f"there is no channel {name!r}", NO_CHANNEL)
             if name in self._shared.stopped:
-                raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name} was stopped", CHANNEL_DISABLED)
+                raise ProtocolError(seg.CHANNEL_UNAVAILABLE, f"channel {name} was stopped", CHANNEL_DISABLED)
             if why := tls_refusal(channel, self._wire.cipher, self._identity.subject):
-                raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name}: {why}")
+                raise ProtocolError(seg.CHANNEL_UNAVAILABLE, f"channel {name}: {why}")
             if reply.is_agreed:
                 self._begin_instance(channel, name)
-            encoding = ENCODINGS["big" if reply.flags & ERROR else order]
-            sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
+            encoding = ENCODINGS["big" if reply.flags & seg.ERROR else order]
+            sent = seg.SegmentHeader(header.kind, reply.flags, 0, order, encoding, seg.CCSID, header.conversation)
             await self._wire.send(sent.write(reply.payload))
             if reply.is_agreed:
                 self._terms = reply.terms
@@ -278,7 +252,7 @@ class Session:
         address = self._wire.address
         if not self._shared.instances.begin(name, address, channel.instances, channel.instances_of_client):
             why = f"channel {name} has as many connections as it may have"
-            raise ProtocolError(CHANNEL_UNAVAILABLE, why, TOO_MANY_INSTANCES)
+            raise ProtocolError(seg.CHANNEL_UNAVAILABLE, why, TOO_MANY_INSTANCES)
         self._instance = name
 
     def _begin_line(self, number: int | None) -> Line:
@@ -296,66 +270,66 @@ class Session:
 
     # Conversations
 
-    async def _take(self, header: SegmentHeader, payload: bytearray) -> bool:
+    async def _take(self, header: seg.SegmentHeader, payload: bytearray) -> bool:
         """Take one segment; whether more may come. Raises DecodeError, ProtocolError."""
         kind = header.kind
-        if kind == SegmentType.SOCKET_ACTION:
+        if kind == seg.SegmentType.SOCKET_ACTION:
             return await self._socket_action(header, payload)
-        if kind == SegmentType.HEARTBEAT:
-            if header.flags & CONFIRM:
+        if kind == seg.SegmentType.HEARTBEAT:
+            if header.flags & seg.CONFIRM:
                 await self._wire.answer_heartbeat()
             return True
         line = self._lines.get(header.conversation)
         if line is None:
-            raise ProtocolError(BAD_SEGMENT, f"there is no conversation {header.conversation}")
-        if kind == SegmentType.USERID:
+            raise ProtocolError(seg.BAD_SEGMENT, f"there is no conversation {header.conversation}")
+        if kind == seg.SegmentType.USERID:
             self._identity = _user(self._identity, payload, header)
             line.identify(self._identity)
-        elif kind == SegmentType.CONAUTH_INFO:
+        elif kind == seg.SegmentType.CONAUTH_INFO:
             line.credentials = _credentials(payload, header)
             line.identify(self._identity)
-            await self._wire.send_status(header, ACCEPTED)
-        elif kind == SegmentType.STATUS:
-            return not header.flags & CLOSE
+            await self._wire.send_status(header, seg.ACCEPTED)
+        elif kind == seg.SegmentType.STATUS:
+            return not header.flags & seg.CLOSE
         elif not line.conversation.was_connected:
             self.calls += 1
             self._collect_first(line, header, payload)
-        elif kind == SegmentType.NOTIFICATION:
+        elif kind == seg.SegmentType.NOTIFICATION:
             await self._notified(line, header, payload)
-        elif kind == SegmentType.REQUEST_MSGS:
+        elif kind == seg.SegmentType.REQUEST_MSGS:
             self.calls += 1
             self._pull(line, Request(header, payload, Held(self._shared.memory)))
         elif kind >= _FIRST_CALL:
             self._collect(line, header, payload)
             await self._catch_up(line)
         else:
-            raise ProtocolError(BAD_SEGMENT, f"segment type {kind:#04x} has no place on a client channel")
+            raise ProtocolError(seg.BAD_SEGMENT, f"segment type {kind:#04x} has no place on a client channel")
         return True
 
     @staticmethod
-    def _collect_first(line: Line, header: SegmentHeader, payload: bytearray) -> None:
+    def _collect_first(line: Line, header: seg.SegmentHeader, payload: bytearray) -> None:
         """Take what a program sends that is not connected yet. Raises ProtocolError for anything but MQCONN."""
-        if header.kind not in _OF_STRANGERS or not header.flags & FIRST or not header.flags & LAST:
-            raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x}: the program is not connected")
+        if header.kind not in _OF_STRANGERS or not header.flags & seg.FIRST or not header.flags & seg.LAST:
+            raise ProtocolError(seg.BAD_SEGMENT, f"segment type {header.kind:#04x}: the program is not connected")
         if len(payload) > _SHORT_BYTES or line.requests:
-            raise ProtocolError(BAD_SEGMENT, "the program is not connected, and sends more than it may")
+            raise ProtocolError(seg.BAD_SEGMENT, "the program is not connected, and sends more than it may")
         line.add(Request(header, payload, Held(Memory(_SHORT_BYTES))))
 
-    def _collect(self, line: Line, header: SegmentHeader, payload: bytearray) -> None:
-        if header.flags & FIRST:
+    def _collect(self, line: Line, header: seg.SegmentHeader, payload: bytearray) -> None:
+        if header.flags & seg.FIRST:
             if line.partial is not None:
-                raise ProtocolError(BAD_SEGMENT, "a call begins within another one")
+                raise ProtocolError(seg.BAD_SEGMENT, "a call begins within another one")
             line.partial = Request(header, payload, Held(self._shared.memory))
         elif line.partial is None or line.partial.header.kind != header.kind:
-            raise ProtocolError(BAD_SEGMENT, "a segment continues a call that did not begin")
+            raise ProtocolError(seg.BAD_SEGMENT, "a segment continues a call that did not begin")
         else:
             line.partial.data.extend(payload)
         assert line.partial is not None
         assert self._terms is not None
         line.partial.held.add(len(payload))
         if len(line.partial.data) > self._terms.longest_message + _MARGIN_BYTES:
-            raise ProtocolError(BAD_SEGMENT, "a call is longer than the longest message")
-        if header.flags & LAST:
+            raise ProtocolError(seg.BAD_SEGMENT, "a call is longer than the longest message")
+        if header.flags & seg.LAST:
             self.calls += 1
             request, line.partial = line.partial, None
             line.add(request)
@@ -368,8 +342,8 @@ class Session:
             if self._pulse is not None:
                 self._pulse.hear(self._clock())
 
-    async def _socket_action(self, header: SegmentHeader, payload: bytearray) -> bool:
-        action = Structure(SOCKET_ACTION, payload, 0, header.order)
+    async def _socket_action(self, header: seg.SegmentHeader, payload: bytearray) -> bool:
+        action = seg.Structure(SOCKET_ACTION, payload, 0, header.order)
         number, kind = action["ConversationId"] & 0xFFFF_FFFF, action["Type"]  # a number without a sign, as in TSHM
         assert self._terms is not None
         if kind == _END:
@@ -377,13 +351,13 @@ class Session:
             if line is not None:
                 self._had_program |= line.conversation.was_connected
                 await self._end_line(line)
-            return not header.flags & CLOSE
+            return not header.flags & seg.CLOSE
         if kind != _START or number in self._lines or len(self._lines) >= self._terms.conversations:
-            await self._wire.send_status(header._replace(conversation=number), ERROR, CHANNEL_UNAVAILABLE)
+            await self._wire.send_status(header._replace(conversation=number), seg.ERROR, seg.CHANNEL_UNAVAILABLE)
             return True
         self._begin_line(number)
         action["Type"] = _STARTED
-        started = SegmentHeader(header.kind, 0, 0, header.order, ENCODINGS[header.order], header.ccsid, number)
+        started = seg.SegmentHeader(header.kind, 0, 0, header.order, ENCODINGS[header.order], header.ccsid, number)
         await self._wire.send(started.write(bytes(action)))
         return True
 
@@ -398,15 +372,15 @@ class Session:
 
     async def _answer(self, line: Line, request: Request) -> None:
         assert self._terms is not None
-        stream = line.streams.pop(request.handle, None) if request.header.kind == SegmentType.MQCLOSE else None
+        stream = line.streams.pop(request.handle, None) if request.header.kind == seg.SegmentType.MQCLOSE else None
         if stream is not None:
             await stream.consumer.end()
             await stream.call.end()
         try:
-            if request.header.kind == SegmentType.SPI:
+            if request.header.kind == seg.SegmentType.SPI:
                 payload = await spi.answered(line.conversation, request)
-            elif request.header.kind in xa.CALLS:
-                payload = await xa.answered(line.conversation, request)
+            elif request.header.kind in calls.XA_CALLS:
+                payload = await calls.xa_answered(line.conversation, request)
             else:
                 payload = await calls.answered(line.conversation, request)
         except (MqiError, QueueError) as error:
@@ -414,14 +388,14 @@ class Session:
             payload = request.reply(request.data[API_HEADER.size :], MQCC_FAILED, error.reason)
         except DecodeError as error:
             _log.warning("%s: %s; the connection is closed", self._wire.trace, error)
-            await self._wire.send_status(request.header, ERROR | CLOSE, BAD_SEGMENT)
+            await self._wire.send_status(request.header, seg.ERROR | seg.CLOSE, seg.BAD_SEGMENT)
             self._wire.close()
             return
         if payload == calls.NO_REPLY:
             return
         if stream is not None:
             payload = request.reply(handle=request.handle)
-        await self._send(line, split(request.reply_header(), payload, self._terms.largest))
+        await self._send(line, seg.split(request.reply_header(), payload, self._terms.largest))
         if self._attempts.has_failed:
             # Not at once: a client whose next segment nobody reads may lose the reply, and see 2009 instead of 2035.
             asyncio.get_running_loop().call_later(_LINGER_S, self._wire.close)
@@ -430,14 +404,14 @@ class Session:
         async with line.sending:
             await self._wire.send_long(segments)
 
-    async def _notified(self, line: Line, header: SegmentHeader, payload: bytearray) -> None:
-        fields = Structure(NOTIFICATION, payload, 0, header.order)
+    async def _notified(self, line: Line, header: seg.SegmentHeader, payload: bytearray) -> None:
+        fields = seg.Structure(NOTIFICATION, payload, 0, header.order)
         code, value = fields["Code"], fields["Value"]
-        if code == CONN_STATE:
+        if code == seg.CONN_STATE:
             line.is_started = bool(value)
             for stream in line.streams.values():
                 await stream.consumer.set_open(line.is_started)
-        if header.request != 1 and code in (CONN_STATE, Q_STATE):
+        if header.request != 1 and code in (seg.CONN_STATE, seg.Q_STATE):
             await self._send(line, (streaming.notification(header, fields["ObjectHandle"], code + 1, value),))
 
     def _pull(self, line: Line, request: Request) -> None:
@@ -447,7 +421,7 @@ class Session:
             stream = streaming.Stream(streaming.Selection(), Gate(line.is_started), Gate(True))
             line.streams[wanted.handle] = stream
         if len(line.pulls) >= MOST_WAITING:
-            raise ProtocolError(BAD_SEGMENT, f"more than {MOST_WAITING} requests of one conversation wait")
+            raise ProtocolError(seg.BAD_SEGMENT, f"more than {MOST_WAITING} requests of one conversation wait")
         if wanted.selection is not None:
             stream.selection = wanted.selection
         task = asyncio.create_task(self._send_message(line, request, wanted, stream))
@@ -469,16 +443,16 @@ class Session:
             request.held.release()
 
 
-def _user(identity: Identity, payload: bytearray, header: SegmentHeader) -> Identity:
+def _user(identity: Identity, payload: bytearray, header: seg.SegmentHeader) -> Identity:
     layout = UID_LONG if len(payload) >= UID_LONG.size else UID
-    fields = Structure(layout, payload, 0, header.order, header.charset)
+    fields = seg.Structure(layout, payload, 0, header.order, header.charset)
     user = fields.text("LongUserIdentifier") if layout is UID_LONG else ""
     user, password = user or fields.text("UserIdentifier"), fields.text("Password")
     return replace(identity, user=user, credentials=Credentials(user, password) if password else None)
 
 
-def _credentials(payload: bytearray, header: SegmentHeader) -> Credentials:
-    fields = Structure(CAUT, payload, 0, header.order, header.charset)
+def _credentials(payload: bytearray, header: seg.SegmentHeader) -> Credentials:
+    fields = seg.Structure(CAUT, payload, 0, header.order, header.charset)
     user_length, password_length = fields["UserLength"], fields["PasswordLength"]
     if user_length < 0 or password_length < 0 or fields.end + user_length + password_length > len(payload):
         raise DecodeError(fields.at, "CAUT", "the user or the password ends after the segment")

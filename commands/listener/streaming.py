@@ -26,25 +26,8 @@ from commands.listener.security import Credentials, Identity
 from commands.qmgr.mqi.getting import NO_DESCRIPTOR, NOTHING_AHEAD, Ahead, GetOptions, Got, size_of
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
+from rfh2.channel import segments as seg
 from rfh2.channel.layouts import API_HEADER, ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
-from rfh2.channel.segments import (
-    CALL,
-    CHECK_MSG,
-    CHECKS,
-    CONSUMER,
-    FAILURE,
-    FIRST,
-    HAS_SELECTION,
-    IDENTIFIERS,
-    LAST,
-    QUIESCING,
-    STREAM_REQUEST,
-    WHOLE,
-    SegmentHeader,
-    SegmentType,
-    Structure,
-    padded,
-)
 from rfh2.errors import DecodeError, QueueError
 from rfh2.mqi_constants import MQGMO_WAIT, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_QUIESCING, MQWI_UNLIMITED
 
@@ -119,11 +102,11 @@ def read_request(request: Request) -> Wanted:
         room,
         options,
         longest=None if longest < 0 else longest,
-        wait_ms=waits_ms if flags & CALL else MQWI_UNLIMITED,
-        selection=_selection(request, fields.end) if flags & HAS_SELECTION else None,
-        checks=bool(flags & CHECKS),
-        for_call=bool(flags & CALL),
-        is_consumer=bool(flags & CONSUMER),
+        wait_ms=waits_ms if flags & seg.CALL else MQWI_UNLIMITED,
+        selection=_selection(request, fields.end) if flags & seg.HAS_SELECTION else None,
+        checks=bool(flags & seg.CHECKS),
+        for_call=bool(flags & seg.CALL),
+        is_consumer=bool(flags & seg.CONSUMER),
         last=last,
     )
 
@@ -132,7 +115,7 @@ def _selection(request: Request, at: int) -> Selection:
     fields = request.structure(SELECTION, at)
     ids: dict[str, bytes] = {}
     at = fields.end
-    for bit, name, size in IDENTIFIERS:
+    for bit, name, size in seg.IDENTIFIERS:
         if fields["MatchOptions"] & bit:
             ids[name] = bytes(request.data[at : at + size])
             if len(ids[name]) < size:
@@ -180,13 +163,13 @@ async def sent_message(
         got = await conversation.get(wanted.handle, asked, wanted.wait_ms, request.held, gate, ahead)
     except (MqiError, QueueError) as error:
         if error.reason == MQRC_NO_MSG_AVAILABLE:
-            return [notification(request.header, wanted.handle, CHECK_MSG, 0)]
+            return [notification(request.header, wanted.handle, seg.CHECK_MSG, 0)]
         if wanted.checks:
             # What answers such a request is the notification behind it, and the failure comes as a message would.
-            header = request.header._replace(request=STREAM_REQUEST)
+            header = request.header._replace(request=seg.STREAM_REQUEST)
             return [
                 _failure(header, wanted.handle, error.reason),
-                notification(request.header, wanted.handle, CHECK_MSG, 0),
+                notification(request.header, wanted.handle, seg.CHECK_MSG, 0),
             ]
         if wanted.for_call:
             return [_failure(request.header, wanted.handle, error.reason)]
@@ -200,33 +183,35 @@ async def sent_message(
             stream.flying.append((stream.sent, size_of(each)))
         segments = chain(segments, _message(request, wanted.handle, stream, stream.sent, each, largest))
     if wanted.checks:
-        return chain(segments, (notification(request.header, wanted.handle, CHECK_MSG, 0),))
+        return chain(segments, (notification(request.header, wanted.handle, seg.CHECK_MSG, 0),))
     return segments
 
 
-def _header(header: SegmentHeader, kind: SegmentType, flags: int = WHOLE, request: int | None = None) -> SegmentHeader:
+def _header(
+    header: seg.SegmentHeader, kind: seg.SegmentType, flags: int = seg.WHOLE, request: int | None = None
+) -> seg.SegmentHeader:
     request = header.request if request is None else request
     return header._replace(kind=int(kind), flags=flags, encoding=ENCODINGS[header.order], request=request)
 
 
-def notification(header: SegmentHeader, handle: int, code: int, value: int) -> bytes:
+def notification(header: seg.SegmentHeader, handle: int, code: int, value: int) -> bytes:
     """A NOTIFICATION that answers what came with *header*."""
-    fields = Structure.new(NOTIFICATION, header.order)
+    fields = seg.Structure.new(NOTIFICATION, header.order)
     fields["Version"], fields["ObjectHandle"], fields["Code"], fields["Value"] = 1, handle, code, value
-    return _header(header, SegmentType.NOTIFICATION, FIRST).write(bytes(fields))
+    return _header(header, seg.SegmentType.NOTIFICATION, seg.FIRST).write(bytes(fields))
 
 
-def _failure(header: SegmentHeader, handle: int, reason: int) -> bytes:
+def _failure(header: seg.SegmentHeader, handle: int, reason: int) -> bytes:
     # IBM's client keeps in mind that a queue manager ends, and does not miss it while it begins to wait; it may forget
     # a failure that comes at that moment.
-    code = QUIESCING if reason == MQRC_Q_MGR_QUIESCING else FAILURE
+    code = seg.QUIESCING if reason == MQRC_Q_MGR_QUIESCING else seg.FAILURE
     return notification(header, handle, code, reason)
 
 
 def _failed(request: Request, handle: int, stream: Stream, reason: int) -> bytes:
     fields = _fields(request, handle, stream, stream.sent, reason)
     described = request.in_own_terms(NO_DESCRIPTOR.data, stream.selection.mqmd_version)
-    return _header(request.header, SegmentType.ASYNC_MESSAGE).write(fields + _named("") + described)
+    return _header(request.header, seg.SegmentType.ASYNC_MESSAGE).write(fields + _named("") + described)
 
 
 def _fields(
@@ -267,10 +252,10 @@ def _message(request: Request, handle: int, stream: Stream, number: int, got: Go
     while at < len(data) or not index:
         part = data[at:end]
         fields = _fields(request, handle, stream, number, got.reason, (len(part), index & 0xFFFF), lengths, got.seq)
-        flags = (0 if index else FIRST) | (LAST if end >= len(data) else 0)
-        header = _header(request.header, SegmentType.ASYNC_MESSAGE, flags, STREAM_REQUEST)
+        flags = (0 if index else seg.FIRST) | (seg.LAST if end >= len(data) else 0)
+        header = _header(request.header, seg.SegmentType.ASYNC_MESSAGE, flags, seg.STREAM_REQUEST)
         front = fields[:ASYNC_CONTINUED_BYTES] if index else fields + behind
-        yield padded(header, front + part)
+        yield seg.padded(header, front + part)
         at, end, index = end, end + room, index + 1
 
 

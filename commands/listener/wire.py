@@ -1,4 +1,10 @@
-"""The segments of one connection, in and out, and whether the other end still takes them."""
+"""The segments of one connection, in and out, and whether the other end still takes them.
+
+INITIAL_DATA: what the two ends of a client channel agree on (docs/wire-formats.md).
+
+The client offers its values. The server answers with its own, and marks those of the client that it does not accept;
+then the client offers again. A server lowers, it never raises, except for the heartbeat interval.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +12,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 from commands.listener.gate import Signal, give, new_signal
-from rfh2.ccsid import ENCODINGS
-from rfh2.channel.segments import (
-    CONFIRM,
-    PREFIX_BYTES,
-    WHOLE,
-    SegmentHeader,
-    SegmentType,
-    heartbeat,
-    read_header,
-    segment_length,
-)
+from commands.qmgr.mqi.attributes import identifier
+from rfh2.ccsid import ENCODINGS, ByteOrder
+from rfh2.channel import segments as seg
+from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
 from rfh2.errors import DecodeError
 
 _log: Final = logging.getLogger("qpubsub.listener")
@@ -40,7 +40,7 @@ class Wire(asyncio.Protocol):
         self._error: Exception | None = None
         self._arrived: Signal | None = None  # what ``receive`` waits for
         self._drained: Signal | None = None  # given when the other end takes more again
-        self.latest = SegmentHeader(SegmentType.INITIAL_DATA)
+        self.latest = seg.SegmentHeader(seg.SegmentType.INITIAL_DATA)
         self.started_s = self.heard_s = time.time()
         self.received_segments = self.received_bytes = self.sent_segments = self.sent_bytes = 0
 
@@ -87,7 +87,7 @@ class Wire(asyncio.Protocol):
 
     # Segments
 
-    async def receive(self, longest: Callable[[], int]) -> tuple[SegmentHeader, bytearray] | None:
+    async def receive(self, longest: Callable[[], int]) -> tuple[seg.SegmentHeader, bytearray] | None:
         """The next segment, of at most *longest* bytes when it comes; None where the client has ended.
 
         Raises DecodeError, ConnectionError, asyncio.IncompleteReadError.
@@ -104,7 +104,7 @@ class Wire(asyncio.Protocol):
             await self._arrived
         data = self._received[:length]
         del self._received[:length]
-        header = read_header(data)
+        header = seg.read_header(data)
         del data[: header.size]
         self.latest, self.heard_s = header, time.time()
         self.received_segments += 1
@@ -114,9 +114,9 @@ class Wire(asyncio.Protocol):
     def _whole(self, longest: Callable[[], int]) -> int:
         """How long the next segment is, if all of it is there; else 0. Raises DecodeError."""
         received = self._received
-        if len(received) < PREFIX_BYTES:
+        if len(received) < seg.PREFIX_BYTES:
             return 0
-        length = segment_length(bytes(received[:PREFIX_BYTES]))
+        length = seg.segment_length(bytes(received[: seg.PREFIX_BYTES]))
         if length > (most := longest()):
             raise DecodeError(4, "TSH", f"SegmentLength is {length}, and no more than {most} is taken yet")
         return length if len(received) >= length else 0
@@ -145,17 +145,17 @@ class Wire(asyncio.Protocol):
         self.sent_bytes += len(data)
         self._transport.write(data)
 
-    async def send_status(self, header: SegmentHeader, flags: int, code: int | None = None) -> None:
+    async def send_status(self, header: seg.SegmentHeader, flags: int, code: int | None = None) -> None:
         """Send STATUS as the answer to what came with *header*: accepted, or an error *code*."""
         await self.send(status(header, flags, code))
 
     def ask(self) -> None:
         """Send a heartbeat that the other end is to answer. It waits for nothing."""
-        self.write(heartbeat(self.latest, CONFIRM | WHOLE))
+        self.write(seg.heartbeat(self.latest, seg.CONFIRM | seg.WHOLE))
 
     async def answer_heartbeat(self) -> None:
         """Answer a heartbeat of the other end."""
-        await self.send(heartbeat(self.latest, WHOLE))
+        await self.send(seg.heartbeat(self.latest, seg.WHOLE))
 
     def close(self) -> None:
         """End the connection when what was written is sent."""
@@ -171,11 +171,128 @@ class Wire(asyncio.Protocol):
         self._transport.abort()
 
 
-def status(header: SegmentHeader, flags: int, code: int | None = None) -> bytes:
+def status(header: seg.SegmentHeader, flags: int, code: int | None = None) -> bytes:
     """A STATUS segment that answers what came with *header*."""
     body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
     conversation = header.conversation if code is None else None
     answered = header._replace(
-        kind=int(SegmentType.STATUS), flags=flags, flags2=0, conversation=conversation, of_connection=False
+        kind=int(seg.SegmentType.STATUS), flags=flags, flags2=0, conversation=conversation, of_connection=False
     )
     return answered._replace(encoding=ENCODINGS[header.order]).write(body)
+
+
+_PRODUCT: Final = "MQMM09040300"
+_PROTECTED, _PLAIN, _UNUSED = 1, 0, 0xFFFF
+_CAPABILITIES3: Final = 0x20
+# Error flags 2, the list that is refused, and the one in its place.
+_COMPRESSION: Final = (
+    (0x01, "HeaderCompression", seg.NO_HEADER_COMPRESSION),
+    (0x02, "MessageCompression", seg.NO_MESSAGE_COMPRESSION),
+)
+# Error flags 1.
+_BAD_FAP, _BAD_TRANSMISSION_SIZE, _BAD_MESSAGE_SIZE, _BAD_HEARTBEAT = 0x08, 0x04, 0x10, 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What was agreed. conversations: on one connection, 0 where it is not shared. largest: bytes of a segment."""
+
+    fap: int
+    channel: str
+    qmgr: str
+    largest: int
+    longest_message: int
+    heartbeat_s: int
+    conversations: int
+    product: str
+    is_client: bool
+    trace_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NegotiationAnswer:
+    """The server's INITIAL_DATA, the control flags of its segment, and the terms if the client accepts them."""
+
+    payload: bytes
+    flags: int
+    terms: Terms
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the client's offer was accepted as it was."""
+        return not self.flags & seg.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """What the server accepts. sharing: conversations on a connection. fap: protocol level. heartbeat_s: HBINT."""
+
+    sharing: int = 10
+    fap: int = seg.HIGHEST_FAP
+    longest_message: int = 104_857_600
+    heartbeat_s: int = 300
+
+
+def channel_of(offer: bytes, order: ByteOrder) -> str:
+    """The channel that a client names. Raises DecodeError."""
+    return seg.Structure(ID_BEGIN, bytearray(offer), 0, order).text("ChannelName")
+
+
+def answer_to_offer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most) -> NegotiationAnswer:
+    """The answer to *offer*, in *order*. Raises DecodeError."""
+    data = bytearray(offer)
+    begin = seg.Structure(ID_BEGIN, data, 0, order)
+    fap = min(begin["FapLevel"], most.fap)
+    errors = _BAD_FAP if fap < begin["FapLevel"] else 0
+    begin["FapLevel"] = fap
+    size = min(begin["MaxTransmissionSize"], seg.TRANSMISSION_SIZE)
+    longest = min(begin["MaxMessageSize"], most.longest_message)
+    errors |= _BAD_TRANSMISSION_SIZE if size < begin["MaxTransmissionSize"] else 0
+    errors |= _BAD_MESSAGE_SIZE if longest < begin["MaxMessageSize"] else 0
+    begin["MaxTransmissionSize"], begin["MaxMessageSize"] = size, longest
+    is_client = bool(begin["CapabilityFlags1"] & seg.IS_CLIENT)
+    begin["CapabilityFlags1"], refused = _accepted(begin["CapabilityFlags1"], seg.CAPABILITIES1)
+    begin["NotAccepted1"] = refused
+    pulse_s, conversations, trace_id, product = 0, 0, 0, ""
+    if len(data) >= ID_BEGIN.size + ID_MORE.size:
+        more = seg.Structure(ID_MORE, data, ID_BEGIN.size, order)
+        more["CapabilityFlags2"], more["NotAccepted2"] = _accepted(more["CapabilityFlags2"], seg.CAPABILITIES2)
+        refused |= more["NotAccepted2"]
+        more["CodedCharSetId"] = seg.CCSID
+        more.put_text("QMgrName", qmgr)
+        pulse_s = max(more["HeartbeatInterval"], most.heartbeat_s) if more["HeartbeatInterval"] else 0
+        errors |= _BAD_HEARTBEAT if pulse_s != more["HeartbeatInterval"] else 0
+        more["HeartbeatInterval"], more["LengthOfRest"] = pulse_s, 0
+    if len(data) >= ID_BEGIN.size + ID_MORE.size + ID_SHARING.size:
+        shared = seg.Structure(ID_SHARING, data, ID_BEGIN.size + ID_MORE.size, order)
+        product = shared.text("ProductId")
+        # A client that is not told so compresses, whatever is behind its first choice.
+        bad_lists = 0
+        for bit, name, nothing in _COMPRESSION:
+            bad_lists |= bit if set(shared[name]) - set(nothing) else 0
+            shared[name] = nothing
+        shared["ErrorFlags2"], refused = bad_lists, refused | bad_lists
+        conversations = max(0, min(shared["ConversationsPerSocket"], most.sharing))
+        shared["ConversationsPerSocket"] = conversations
+        shared["CapabilityFlags3"], shared["NotAccepted3"] = _accepted(shared["CapabilityFlags3"], _CAPABILITIES3)
+        refused |= shared["NotAccepted3"]
+        shared["ProcessId"], shared["ThreadId"], trace_id = 1, 1, shared["TraceId"]
+        shared.put_text("ProductId", _PRODUCT)
+        shared.put_text("QMgrIdentifier", identifier(qmgr))
+        if len(data) >= shared.end + ID_PROTECTION.size:
+            protection = seg.Structure(ID_PROTECTION, data, shared.end, order)
+            protection["PasswordProtection"] = b"".join(
+                n.to_bytes(2, order) for n in (_PROTECTED, _PLAIN, *[_UNUSED] * 8)
+            )
+            protection["Random"] = random
+    begin["ErrorFlags1"] = errors
+    flags = seg.ERROR if errors or refused else 0
+    terms = Terms(
+        fap, begin.text("ChannelName"), qmgr, size, longest, pulse_s, conversations, product, is_client, trace_id
+    )
+    return NegotiationAnswer(bytes(data), flags, terms)
+
+
+def _accepted(offered: int, known: int) -> tuple[int, int]:
+    """Of the capabilities offered, those accepted and those not."""
+    return offered & known, offered & ~known & 0xFF

@@ -16,19 +16,19 @@ from commands.broker.puts import Outgoing, Put, PutKind
 from commands.broker.reading import Reading
 from commands.disk.errors import UndeliverableError
 from commands.headers.response import Completion
-from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Cause, Deliverer, Refusal, for_neighbour, is_stranding
 from commands.qmgr.event_numbers import CONTROL_FAILED, DEAD_LETTER, DISCARDED, PUBLISH_FAILED
-from commands.qmgr.link_port import is_native
+from commands.qmgr.flow_messages import INTER_QMGR_QUEUES
+from commands.qmgr.link_port import Administered, CommandServer, is_native
 from commands.qmgr.loaded import LoadedBroker
-from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.observer import Ending, Observer, ProcessorTally, Sample, count
 from commands.qmgr.sending import COD, report
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.qmgr.watchdog import CommandLimits, reason_of
+from commands.templates.parts import Parts, parts_of
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
@@ -107,11 +107,12 @@ class Execution:
             return
         work_out, templates = self._limits.work_out, self._loaded.templates
         sample = None if self._observer is None else self._observer.sample(message)
-        for_tree = self._foreseen_for_tree(arrival)
+        parts = None if self._loaded.tree is None else parts_of(arrival)
+        for_tree = self._foreseen_for_tree(arrival, parts)
         if sample is not None:
             outcome = work_out(message, reading, self._sampled, broker, arrival, reading, sample)
         elif reading is None and templates is not None and for_tree is not None:
-            outcome = work_out(message, reading, templates.process, arrival)
+            outcome = work_out(message, reading, templates.process, arrival, parts)
         elif self._loaded.tree is not None:
             outcome = work_out(message, reading, broker.trace, arrival, reading)
         else:
@@ -351,12 +352,12 @@ class Execution:
             level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
             _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
 
-    def _foreseen_for_tree(self, arrival: Arrival) -> tuple[Outgoing, ...] | None:
+    def _foreseen_for_tree(self, arrival: Arrival, parts: Parts | None) -> tuple[Outgoing, ...] | None:
         """The messages for the linked topic tree, if the command is a publication; None where the outcome decides."""
         tree = self._loaded.tree
         if tree is None or (arrival.md is not None and is_native(arrival.md)):
             return ()
-        return tree.forms.answer(arrival)
+        return tree.forms.answer(arrival, parts)
 
     def _for_tree(self, arrival: Arrival, outcome: Outcome, foreseen: Sequence[Outgoing]) -> Sequence[Outgoing]:
         """The messages for the linked topic tree. foreseen: those of a publication by a template."""

@@ -22,16 +22,8 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final
 
-from commands.broker.objects import (
-    ADMIN_QUEUE,
-    DURABLE_PREFIX,
-    NONDURABLE_PREFIX,
-    REPORT_QUEUE,
-    SHARED_QUEUES,
-    Objects,
-    is_for_durable,
-    is_for_nondurable,
-)
+from commands.broker import objects as queue_names
+from commands.broker.objects import Objects
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
@@ -115,24 +107,26 @@ class Situation:
 
 def is_jms(queue: str) -> bool:
     """Whether the cleanup looks at *queue*: a subscriber's queue or the report queue."""
-    return queue == REPORT_QUEUE or queue.startswith((NONDURABLE_PREFIX, DURABLE_PREFIX))
+    return queue == queue_names.REPORT_QUEUE or queue.startswith(
+        (queue_names.NONDURABLE_PREFIX, queue_names.DURABLE_PREFIX)
+    )
 
 
 def is_dynamic(queue: str) -> bool:
     """Whether *queue* has the name of one subscriber's dynamic queue, which is deleted with its messages."""
-    return queue not in SHARED_QUEUES and _DYNAMIC.fullmatch(queue) is not None
+    return queue not in queue_names.SHARED_QUEUES and _DYNAMIC.fullmatch(queue) is not None
 
 
 def is_durable(subscription: Subscription) -> bool:
     """Whether it outlives its program: it has a name or an identity set, or its queue is not one for others."""
     s = subscription
-    return s.name is not None or bool(s.identities) or not is_for_nondurable(s.dest_queue)
+    return s.name is not None or bool(s.identities) or not queue_names.is_for_nondurable(s.dest_queue)
 
 
 def subscription_verdict(subscription: Subscription, situation: Situation) -> Verdict | None:
     """The verdict on a subscription for a queue of non-durable subscribers; None if the cleanup leaves it out."""
     s = subscription
-    if not is_for_nondurable(s.dest_queue):
+    if not queue_names.is_for_nondurable(s.dest_queue):
         return None
     is_gone = situation.queues.get(s.dest_queue) is None and is_dynamic(s.dest_queue)
     if s.admin:
@@ -150,7 +144,7 @@ def _message_verdict(
     queue: str, correl_id: bytes, kind: MessageKind, situation: Situation, owners: QueueOwners
 ) -> Verdict | None:
     level, records = situation.level, situation.records
-    if queue == REPORT_QUEUE:
+    if queue == queue_names.REPORT_QUEUE:
         if level >= Level.FORCE:
             return Verdict(True, "level FORCE clears the report queue")
         if kind is MessageKind.RESPONSE:
@@ -160,12 +154,12 @@ def _message_verdict(
         return None
     no_subscription = "no subscription for this queue has its CorrelId"
     if (queue, correl_id) in records.entries:
-        goes = level >= Level.FORCE and is_for_nondurable(queue)
+        goes = level >= Level.FORCE and queue_names.is_for_nondurable(queue)
         return Verdict(goes, f"{no_subscription}, and a record of SUBSTORE(QUEUE) has it")
     if kind is MessageKind.ELSEWHERE:
-        goes = level >= Level.FORCE and is_for_nondurable(queue)
+        goes = level >= Level.FORCE and queue_names.is_for_nondurable(queue)
         return Verdict(goes, f"{no_subscription}; it is a {kind.value}")
-    if is_for_durable(queue):
+    if queue_names.is_for_durable(queue):
         if records.unread:
             return Verdict(False, f"{no_subscription}, and {records.unread} records of SUBSTORE(QUEUE) cannot be read")
         return Verdict(level >= Level.FORCE, f"{no_subscription}: level FORCE removes it")
@@ -204,9 +198,9 @@ class QueueCleaning:
             return Verdict(False, "messages wait to be put on it")
         if any(queue == self._queue for queue, _ in self._situation.records.entries):
             return Verdict(False, "a record of SUBSTORE(QUEUE) names it")
-        if is_for_durable(self._queue) and self._situation.records.unread:
+        if queue_names.is_for_durable(self._queue) and self._situation.records.unread:
             return Verdict(False, f"{self._situation.records.unread} records of SUBSTORE(QUEUE) cannot be read")
-        if had_messages and is_for_nondurable(self._queue):
+        if had_messages and queue_names.is_for_nondurable(self._queue):
             return Verdict(True, "no subscription names it, and its messages were removed")
         return Verdict(self._situation.level >= Level.FORCE, "no subscription names it: level FORCE deletes it")
 
@@ -350,11 +344,11 @@ class JmsCleaner:
         return self._known[1]
 
     def _records(self, unit: EmbeddedUnitOfWork) -> Records:
-        if unit.find_queue(ADMIN_QUEUE) is None:
+        if unit.find_queue(queue_names.ADMIN_QUEUE) is None:
             return Records()
         entries: set[tuple[str, bytes]] = set()
         unread = 0
-        for message in unit.browse(ADMIN_QUEUE):
+        for message in unit.browse(queue_names.ADMIN_QUEUE):
             try:
                 descriptor = Mqmd.decode(message.md)
                 entries.add((decode_entry(message.body, descriptor.encoding).queue_name, descriptor.msg_id))

@@ -20,18 +20,24 @@ processor processes the command with the answer, or knows that there is none:
     before() raises TreeNotAskedError ── the command is backed out, the rest commits ── fetch() ── the command again
 
 Each link says with ``Capability`` what it does itself, what the bridge does instead, and what it does not carry.
+
+The port to the servers of administration commands (``commands.mqsc.pcf``) and of MQSUB (``commands.qmgr.mqi``).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
+from commands.broker.core import BrokerCore
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing
+from commands.headers.response import Completion
+from commands.qmgr.store.port import UnitOfWork
 from rfh2.errors import QPubSubError
 from rfh2.layouts import MQMD1
 from streams.operations import Effect, Operation, Published, RetainedPublication, UnreadPublication
@@ -215,7 +221,7 @@ class ManagedLink(TopicLink, Protocol):
 
 # The view of a topic space for code that makes decisions, wherever its topic tree is.
 #
-# ``streams.topic_space.TopicSpace`` is the embedded one. ``commands.qmgr.linked_tree`` has the one that is linked to
+# ``streams.topic_space.TopicSpace`` is the embedded one. ``commands.qmgr.loaded`` has the one that is linked to
 # another topic tree, of an MQTT broker or of IBM MQ. Both decide in the same way, by what ``TopicSpaceView`` shows. An
 # operation either completes or raises with nothing changed.
 #
@@ -254,3 +260,35 @@ class TopicSpaceView(Protocol):
 
     def retained_publications(self) -> tuple[RetainedPublication, ...]:
         """All retained publications, in order of topic string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Administered:
+    """The result of an administration command, whose changes are in memory and saved.
+
+    puts: the responses, or a dead letter; the iterator makes each one when it is needed, and all must be put before
+    anything else changes. redefined: whether definitions have changed. resubscribed: whether subscriptions have
+    changed. reason, why: of a command that failed.
+    """
+
+    puts: Iterator[Outgoing]
+    completion: Completion = Completion.OK
+    redefined: bool = False
+    resubscribed: bool = False
+    reason: int | None = None
+    why: str = ""
+
+
+class CommandServer(Protocol):
+    """Carries out administration commands in the unit of work that got them."""
+
+    @property
+    def queue(self) -> str:
+        """The queue that holds the commands."""
+
+    @property
+    def kind(self) -> str:
+        """What the commands are: the name under which an observer counts them."""
+
+    def carry_out(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival) -> Administered:
+        """Carry out the command. Raises StoreError where the store cannot keep the changes, and UndeliverableError."""

@@ -18,19 +18,8 @@ from typing import Final
 from commands.broker.puts import DeadLetters, Outgoing, PutKind, is_wanted
 from commands.qmgr.store.messages import BODY, MD, QUEUE, USER
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2 import mqi_constants as m
+from rfh2 import constants as c, mqi_constants as m
 from rfh2.ccsid import ASCII_FIELDS
-from rfh2.constants import (
-    MQEI_UNLIMITED,
-    MQFMT_XMIT_Q_HEADER,
-    MQMT_REPORT,
-    MQOL_UNDEFINED,
-    MQRC_UNKNOWN_REMOTE_Q_MGR,
-    MQRO_DISCARD_MSG,
-    MQRO_PASS_CORREL_ID,
-    MQRO_PASS_DISCARD_AND_EXPIRY,
-    MQRO_PASS_MSG_ID,
-)
 from rfh2.errors import DecodeError, QueueError
 from rfh2.layouts import MQXQH, characters
 from rfh2.message import decode_chain
@@ -59,15 +48,15 @@ def report_of(kind: Kind, mqmd: Mqmd, body: bytes, qmgr: str, reason: int = 0) -
     reason: of an exception.
     """
     asked = mqmd.report
-    passes = asked & MQRO_PASS_DISCARD_AND_EXPIRY
+    passes = asked & c.MQRO_PASS_DISCARD_AND_EXPIRY
     made = replace(
         mqmd,
-        report=asked & MQRO_DISCARD_MSG if passes else 0,
-        msg_type=MQMT_REPORT,
-        expiry=mqmd.expiry if passes and kind is not EXPIRATION else MQEI_UNLIMITED,
+        report=asked & c.MQRO_DISCARD_MSG if passes else 0,
+        msg_type=c.MQMT_REPORT,
+        expiry=mqmd.expiry if passes and kind is not EXPIRATION else c.MQEI_UNLIMITED,
         feedback=kind.feedback or reason,
-        msg_id=mqmd.msg_id if asked & MQRO_PASS_MSG_ID else bytes(24),
-        correl_id=mqmd.correl_id if asked & MQRO_PASS_CORREL_ID else mqmd.msg_id,
+        msg_id=mqmd.msg_id if asked & c.MQRO_PASS_MSG_ID else bytes(24),
+        correl_id=mqmd.correl_id if asked & c.MQRO_PASS_CORREL_ID else mqmd.msg_id,
         backout_count=0,
         reply_to_q="",
         reply_to_qmgr=qmgr,
@@ -76,7 +65,7 @@ def report_of(kind: Kind, mqmd: Mqmd, body: bytes, qmgr: str, reason: int = 0) -
         put_date="",
         put_time="",
         appl_origin_data="",
-        original_length=len(body) if mqmd.original_length == MQOL_UNDEFINED else mqmd.original_length,
+        original_length=len(body) if mqmd.original_length == c.MQOL_UNDEFINED else mqmd.original_length,
     )
     to_qmgr = name_of(mqmd.reply_to_qmgr) or qmgr
     return Outgoing(PutKind.RESPONSE, to_qmgr, name_of(mqmd.reply_to_q), made.encode(), _data(kind, mqmd, body))
@@ -143,7 +132,7 @@ def _put(unit: EmbeddedUnitOfWork, put: Outgoing, user: str | None) -> Sent:
     if put.qmgr != unit.queue_manager().name:
         behind = unit.find_queue(put.qmgr)
         if behind is None or not behind.transmission:
-            raise QueueError(MQRC_UNKNOWN_REMOTE_Q_MGR, put.queue, f"there is no transmission queue {put.qmgr}")
+            raise QueueError(c.MQRC_UNKNOWN_REMOTE_Q_MGR, put.queue, f"there is no transmission queue {put.qmgr}")
         put = transmitted(put)
     return put.queue, unit.put(put.queue, put.md, put.body, user=user, expires_at=put.expires_at)
 
@@ -169,7 +158,7 @@ def transmitted(put: Outgoing) -> Outgoing:
         expiry=mqmd.expiry,
         encoding=546 if mqmd.order == "little" else 273,
         coded_char_set_id=0 if mqmd.charset == ASCII_FIELDS else 500,
-        format=MQFMT_XMIT_Q_HEADER,
+        format=c.MQFMT_XMIT_Q_HEADER,
         priority=mqmd.priority,
         persistence=mqmd.persistence,
         msg_id=mqmd.msg_id,

@@ -20,15 +20,7 @@ from typing import BinaryIO, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from commands.broker.exit_values import (
-    ExitAnswer,
-    ExitParms,
-    ExitReason,
-    ExitResponse,
-    PublicationContext,
-    PublishExitError,
-    SubscriptionContext,
-)
+from commands.broker import exit_values as exits
 from commands.running.child_processes import die_with
 
 
@@ -37,9 +29,9 @@ class ExitCall(BaseModel):
 
     model_config = ConfigDict(frozen=True, serialize_by_alias=True)
 
-    parms: ExitParms
-    publication: PublicationContext | None = None
-    subscription: SubscriptionContext | None = None
+    parms: exits.ExitParms
+    publication: exits.PublicationContext | None = None
+    subscription: exits.SubscriptionContext | None = None
 
     def line(self) -> bytes:
         """As JSON, with the end of the line."""
@@ -51,21 +43,23 @@ GROUP: Final = "qpubsub.publish_exits"
 _STDOUT: Final = 1
 _STDERR: Final = 2
 
-ExitFunction = Callable[[ExitParms, PublicationContext | None, SubscriptionContext | None], ExitAnswer | None]
+ExitFunction = Callable[
+    [exits.ExitParms, exits.PublicationContext | None, exits.SubscriptionContext | None], exits.ExitAnswer | None
+]
 
 
 def by_path(path: Path, function: str) -> ExitFunction:
     """The function of that name in a Python file; modules beside it can be imported. Raises PublishExitError."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise PublishExitError(f"{path} is not a Python file")
+        raise exits.PublishExitError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.resolve().parent))
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
-        raise PublishExitError(f"{path} cannot be loaded: {_last_line(error)}") from error
+        raise exits.PublishExitError(f"{path} cannot be loaded: {_last_line(error)}") from error
     return _callable(getattr(module, function, None), f"{path} has no function {function}")
 
 
@@ -73,30 +67,30 @@ def by_entry_point(name: str) -> ExitFunction:
     """The function that an installed package offers under this name. Raises PublishExitError."""
     found = list(entry_points(group=GROUP, name=name))
     if not found:
-        raise PublishExitError(f"no installed package has an entry point {name} in group {GROUP}")
+        raise exits.PublishExitError(f"no installed package has an entry point {name} in group {GROUP}")
     try:
         return _callable(found[0].load(), f"entry point {name} is not a function")
     except (ImportError, AttributeError) as error:
-        raise PublishExitError(f"entry point {name} cannot be loaded: {error}") from error
+        raise exits.PublishExitError(f"entry point {name} cannot be loaded: {error}") from error
 
 
 def _callable(found: object, otherwise: str) -> ExitFunction:
     if not callable(found):
-        raise PublishExitError(otherwise)
+        raise exits.PublishExitError(otherwise)
     return found
 
 
-def answer_to(function: ExitFunction, call: ExitCall) -> ExitAnswer:
+def answer_to(function: ExitFunction, call: ExitCall) -> exits.ExitAnswer:
     """What *function* answers; an exception, or what is no answer, is MQXCC_FAILED."""
     try:
         answer = function(call.parms, call.publication, call.subscription)
     except Exception as error:
-        return ExitAnswer(exit_response=ExitResponse.FAILED, why=f"{_last_line(error)}{_place(error)}")
+        return exits.ExitAnswer(exit_response=exits.ExitResponse.FAILED, why=f"{_last_line(error)}{_place(error)}")
     if answer is None:
-        return ExitAnswer()
-    if not isinstance(answer, ExitAnswer):
+        return exits.ExitAnswer()
+    if not isinstance(answer, exits.ExitAnswer):
         why = f"it returned {type(answer).__name__}, not an ExitAnswer or None"
-        return ExitAnswer(exit_response=ExitResponse.FAILED, why=why)
+        return exits.ExitAnswer(exit_response=exits.ExitResponse.FAILED, why=why)
     return answer
 
 
@@ -109,11 +103,11 @@ def serve(load: Callable[[], ExitFunction], calls: BinaryIO, answers: BinaryIO) 
             if function is None:
                 function = load()
             answer = answer_to(function, call)
-        except PublishExitError as error:
-            answer = ExitAnswer(exit_response=ExitResponse.FAILED, why=error.why)
+        except exits.PublishExitError as error:
+            answer = exits.ExitAnswer(exit_response=exits.ExitResponse.FAILED, why=error.why)
         answers.write(answer.model_dump_json(exclude_defaults=True).encode() + b"\n")
         answers.flush()
-        if call.parms.exit_reason is ExitReason.TERM:
+        if call.parms.exit_reason is exits.ExitReason.TERM:
             return
 
 

@@ -33,7 +33,7 @@ from commands.mqsc.attributes import QMGR, ObjectKind
 from commands.mqsc.execute import execute
 from commands.mqsc.families import FAMILIES, SERVER_CHANNEL
 from commands.mqsc.script import Command, Keyword, Statement, parse
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.counted import counted
 from commands.terminal.users import current_user

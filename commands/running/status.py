@@ -11,11 +11,11 @@ from commands.broker.connections import ListenerReport, NotAnsweredError, progra
 from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.headers.registry import parse
-from commands.qmgr.admin.runner import recorded, recorded_members
+from commands.qmgr.admin import recorded, recorded_members
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview
 from commands.qmgr.store.listeners import AskedListeners
-from commands.qmgr.store.overview import Overview, Totals
+from commands.qmgr.store.queue_manager import Overview, Totals
 from commands.running.journal import where_it_works
 from commands.running.mqsc_scripts import definitions_as_files
 from commands.running.tenure import instances

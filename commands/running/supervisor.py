@@ -28,20 +28,10 @@ from typing import Any, Final
 from commands.disk.errors import ServerAwayError, SupersededError
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
+from commands.running import work_page
 from commands.running.child_processes import MOST_CRASHES, Crashes, Heartbeat, die_with, notify
 from commands.running.listening import Guardian
 from commands.running.tenure import Tenure
-from commands.running.work_page import (
-    ROOM,
-    WORKING_FILE,
-    FixedFile,
-    Phase,
-    PoisonMessages,
-    Work,
-    WorkPage,
-    being_worked_on,
-    key_of,
-)
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
 
@@ -60,8 +50,12 @@ _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 _HELD_BACK: Final = (*_STOPS, signal.SIGHUP)
 # How Linux makes the number of the clock of another process's processor time (clock_getcpuclockid).
 _CPU_OF_PROCESS: Final = 2
-_IDLE, _READING, _HELD_READING = int(Phase.IDLE), int(Phase.READING), int(Phase.HELD_READING)
-_WORKING_OUT, _PUTTING = int(Phase.WORKING_OUT), int(Phase.PUTTING)
+_IDLE, _READING, _HELD_READING = (
+    int(work_page.Phase.IDLE),
+    int(work_page.Phase.READING),
+    int(work_page.Phase.HELD_READING),
+)
+_WORKING_OUT, _PUTTING = int(work_page.Phase.WORKING_OUT), int(work_page.Phase.PUTTING)
 
 
 def supervised(
@@ -71,7 +65,7 @@ def supervised(
     takes_hangup: bool,
     tenure: Tenure,
     guardians: Sequence[Guardian],
-) -> WorkPage | int:
+) -> work_page.WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
     time_s: for one message; 0 for no limit: then no message counts as hung. takes_hangup: whether SIGHUP is for the
@@ -95,14 +89,14 @@ class _Supervisor:
         self._console, self._directory, self._time_s, self._tenure = console, directory, time_s, tenure
         self._guardians = guardians
         self._takes_hangup, self._worker = takes_hangup, 0
-        self._page = WorkPage()
-        self._file: FixedFile | None = None
+        self._page = work_page.WorkPage()
+        self._file: work_page.FixedFile | None = None
         self._is_written = False
         self._asked: float | None = None  # when the supervisor was asked to end
         self._crashes = Crashes()
         self._heartbeat = Heartbeat()
 
-    def run(self) -> WorkPage | int:
+    def run(self) -> work_page.WorkPage | int:
         before = {number: signal.signal(number, self._stop) for number in _STOPS}
         if self._takes_hangup:
             signal.signal(signal.SIGHUP, self._hang_up)
@@ -170,7 +164,7 @@ class _Supervisor:
                 if not stop_sent:
                     stop_sent = True
                     os.kill(worker, signal.SIGTERM)
-                allowed_s = ENDING_S if self._page.phase is Phase.ENDING else GRACE_S
+                allowed_s = ENDING_S if self._page.phase is work_page.Phase.ENDING else GRACE_S
                 if time.monotonic() - self._asked > allowed_s:
                     os.kill(worker, signal.SIGKILL)
                     break
@@ -191,11 +185,11 @@ class _Supervisor:
             raise ServerAwayError(f"the server was away when the processor of process {os.getpid()} began")
         return self._ended(code, cause)
 
-    def _hangs(self, worker: int, work: Work, seen: _Seen) -> bool:
+    def _hangs(self, worker: int, work: work_page.Work, seen: _Seen) -> bool:
         """Whether *worker* is past interrupting; it is interrupted first."""
         if not self._time_s or not work.can_hang:
             return False
-        limit_s = min(HELD_S, self._time_s) if work.phase is Phase.HELD_READING else self._time_s
+        limit_s = min(HELD_S, self._time_s) if work.phase is work_page.Phase.HELD_READING else self._time_s
         if seen.spent_s <= limit_s:
             return False
         if seen.overdue_s is None:
@@ -221,7 +215,7 @@ class _Supervisor:
             return ExitCode.INTERNAL
         return None
 
-    def _note(self, work: Work | None, died: str = "") -> None:
+    def _note(self, work: work_page.Work | None, died: str = "") -> None:
         """Write to the file the message in work, or the one in work when the worker *died*."""
         if work is None and not self._is_written:
             return
@@ -232,7 +226,7 @@ class _Supervisor:
         # Without the file, only the end of the supervisor itself is not covered.
         with suppress(OSError):
             if self._file is None:
-                self._file = FixedFile(self._directory / WORKING_FILE, ROOM)
+                self._file = work_page.FixedFile(self._directory / work_page.WORKING_FILE, work_page.ROOM)
             self._file.write({"working": working})
         self._is_written = work is not None
 
@@ -250,7 +244,7 @@ class _Seen:
         self.for_s = self.spent_s = 0.0
         self.overdue_s: float | None = None
 
-    def add(self, work: Work) -> None:
+    def add(self, work: work_page.Work) -> None:
         now, cpu_s = time.monotonic(), self._cpu_s()
         if work.number != self._number or not work.on_message:
             self._number, self.for_s, self.overdue_s, self._cpu_before = work.number, 0.0, None, cpu_s
@@ -272,9 +266,9 @@ class _Seen:
 class SupervisedWatchdog:
     """The worker's side (``commands.qmgr.watchdog.Watchdog``). stop: set once the worker was asked to end."""
 
-    def __init__(self, page: WorkPage, stop: threading.Event, directory: Path) -> None:
+    def __init__(self, page: work_page.WorkPage, stop: threading.Event, directory: Path) -> None:
         self._page, self._stop, self._enter = page, stop, page.enter
-        self._poison_messages = PoisonMessages(directory)
+        self._poison_messages = work_page.PoisonMessages(directory)
 
     def begin(self, message: StoredMessage, held: bool) -> None:
         self._page.begin(message, _HELD_READING if held else _READING)
@@ -311,7 +305,7 @@ class SupervisedWatchdog:
             # Whatever would be done on the way out, the status, the port or the tree's session is another instance's.
             os._exit(SUPERSEDED)
         finally:
-            self._enter(Phase.ENDING)
+            self._enter(work_page.Phase.ENDING)
             signal.signal(signal.SIGUSR1, before)
 
     def _overdue(self, _signal: int, _frame: FrameType | None) -> None:
@@ -320,16 +314,16 @@ class SupervisedWatchdog:
 
     def last_ended_on(self, directory: Path) -> str | None:
         """A log line about the message on which the last processor ended, which is noted."""
-        found = being_worked_on(directory)
+        found = work_page.being_worked_on(directory)
         if found is None:
             return None
-        key = key_of(found)
+        key = work_page.key_of(found)
         cause = found["died"] or "ended with all that belonged to it"
         ended = EndedProcessors(1, cause)
         with suppress(OSError):
             ended = self._poison_messages.note_end(key, cause)
         with suppress(OSError):
-            file = FixedFile(directory / WORKING_FILE, ROOM)
+            file = work_page.FixedFile(directory / work_page.WORKING_FILE, work_page.ROOM)
             try:
                 file.write({"working": None})
             finally:

@@ -194,12 +194,13 @@ class PublicationTemplates:
         """How much more can be kept before all is forgotten."""
         return self._room
 
-    def process(self, arrival: Arrival) -> Outcome:
+    def process(self, arrival: Arrival, parts: Parts | None = None) -> Outcome:
         """The outcome of a message that needs no retained publication, by a template or by the broker.
 
-        While something has expired, the broker processes the message. Raises OverBudgetError as the broker does.
+        parts: its parts, where somebody has taken it apart. While something has expired, the broker processes the
+        message. Raises OverBudgetError as the broker does.
         """
-        parts = None if self._effects and self._space.is_due(arrival.now) else parts_of(arrival)
+        parts = None if self._effects and self._space.is_due(arrival.now) else parts or parts_of(arrival)
         if parts is None:
             return self._process(arrival)
         is_known = self.knows(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extension.markdown import Table, escape
-from migrate.known_problems import KNOWN
+from migrate.checklist import KNOWN
 
 
 def table() -> Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from commands.cli import VERBS, main
-from commands.options.json_forms import COMPARED, FORMS, model_of
+from commands.cli.schema import COMPARED, FORMS, model_of
 from commands.options.verb import VerbGroup
 from extension.markdown import Table, code, escape
 

@@ -15,8 +15,7 @@ from commands.terminal.counted import counted
 from migrate.cli import live_options
 from migrate.cli.live_options import Reached
 from migrate.live.applying import Applier, advance, wanted_checkpoints
-from migrate.live.checkpoints import Checkpoint
-from migrate.live.journal import JOURNAL, Journal
+from migrate.live.journal import JOURNAL, Checkpoint, Journal
 from migrate.live.undoing import Undoing
 from migrate.log import changed_since
 

@@ -22,10 +22,8 @@ from commands.options.verb import DIRECTORY, FILE_THAT_IS, F, Verb, verb_group
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import choices, live_options
-from migrate.estate.collisions import some
-from migrate.estate.item_rows import plan_differences, unpacked
 from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
-from migrate.estate.live_acting import checkpoints_of
+from migrate.estate.live_acting import ACTIONS, checkpoints_of, default_processes, results
 from migrate.estate.overview import (
     EstateOverview,
     as_json,
@@ -34,11 +32,11 @@ from migrate.estate.overview import (
     of_reports,
     of_result,
     overview,
+    some,
 )
 from migrate.estate.pack.collecting import Applications, read_applications
 from migrate.estate.pack.files import write_pack
-from migrate.estate.records import DONE, FATES, WORK, BrokerState
-from migrate.estate.workers import ACTIONS, default_processes, results
+from migrate.estate.records import DONE, FATES, WORK, BrokerState, plan_differences, unpacked
 from rfh2.errors import MigrationError
 from rfh2.terminal_escape import one_line
 

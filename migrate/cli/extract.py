@@ -15,11 +15,9 @@ from commands.terminal.counted import counted
 from migrate.cli import live_options
 from migrate.cli.live_options import Reached
 from migrate.extract import REPLY_QUEUE
-from migrate.fingerprint import fingerprint
-from migrate.legacy_state import LegacyState
-from migrate.live.interrogation import Interrogation
+from migrate.legacy_state import LegacyState, fingerprint
 from migrate.live.snapshot import KINDS, read_live, script_of
-from migrate.live.state_of import NEVER_SHOWN, remarks, retained_copies, state_of
+from migrate.live.state_of import NEVER_SHOWN, Interrogation, remarks, retained_copies, state_of
 from migrate.readers import state_json
 from rfh2.captures import write_captures
 

@@ -29,8 +29,7 @@ from migrate.assemble import of_product
 from migrate.cli import choices, running
 from migrate.cli.choices import GivenSources, MigrationOptions
 from migrate.contents import disk
-from migrate.fingerprint import ReadingDifference, difference, fingerprint, labelled
-from migrate.legacy_state import LegacyState, Product
+from migrate.legacy_state import LegacyState, Product, ReadingDifference, difference, fingerprint, labelled
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import state_json
 from migrate.report.runbooks import collective_runbook

@@ -13,8 +13,7 @@ from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options
 from migrate.cli.live_options import Reached
-from migrate.live.differences import Comparison, compare
-from migrate.live.separator import NameProbe, planned_separator, probe_names
+from migrate.live.differences import Comparison, NameProbe, compare, planned_separator, probe_names
 from migrate.live.snapshot import read_live
 from migrate.planned_state import WORDS, PlannedHeading, by_kind
 

@@ -27,22 +27,9 @@ from commands.qmgr.store.opening import directory_of, is_there
 from commands.qmgr.store.reading import definitions_in
 from migrate import embedded, migmbbrk, strmqbrk
 from migrate.contents import disk
-from migrate.estate.records import (
-    ANSWERS,
-    BEGUN,
-    DONE,
-    LIVE_STATE,
-    OBJECTS,
-    SCRIPTS,
-    STATE,
-    BrokerFiles,
-    BrokerState,
-    Record,
-    settled,
-)
+from migrate.estate import records
 from migrate.legacy_state import LegacyState
-from migrate.live.checkpoints import checkpoints
-from migrate.live.journal import JOURNAL, entries_in, still_there
+from migrate.live.journal import JOURNAL, checkpoints, entries_in, still_there
 from migrate.plan import Marker, MigrationPlan, Outcome, Phase, PlanOptions, Tool, name_of, read_marker
 from migrate.planned_state import FILE_NAME, read_heading
 from migrate.readers import state_json
@@ -53,7 +40,7 @@ from rfh2.distribution import VERSION
 from rfh2.errors import MigrationError, StoreError, system_words
 
 
-def reached(record: Record, scripts: Path) -> Record:
+def reached(record: records.Record, scripts: Path) -> records.Record:
     """*record* as the journal in *scripts* has it. Raises MigrationError if the journal or the plan is damaged.
 
     A process that was killed before the record was replaced leaves the two different.
@@ -63,19 +50,19 @@ def reached(record: Record, scripts: Path) -> Record:
     entries = entries_in(scripts / JOURNAL)
     if entries is None:
         # An undo that is complete gives the journal another name.
-        was_undone = record.state in BEGUN and any(scripts.glob(f"{JOURNAL}.undone*"))
-        return _changed(record, BrokerState.UNDONE) if was_undone else record
+        was_undone = record.state in records.BEGUN and any(scripts.glob(f"{JOURNAL}.undone*"))
+        return _changed(record, records.BrokerState.UNDONE) if was_undone else record
     there = list(still_there(entries))
     if not there:
-        return _changed(record, BrokerState.UNDONE) if entries else record
+        return _changed(record, records.BrokerState.UNDONE) if entries else record
     done = {entry.checkpoint for entry in there if entry.did == "done"}
     left = [each.name for each in checkpoints(read_heading(scripts / FILE_NAME)) if each.name not in done]
     if left:
-        return _changed(record, BrokerState.APPLYING, left[0])
-    return record if record.state in DONE else _changed(record, BrokerState.APPLIED)
+        return _changed(record, records.BrokerState.APPLYING, left[0])
+    return record if record.state in records.DONE else _changed(record, records.BrokerState.APPLIED)
 
 
-def _changed(record: Record, state: BrokerState, checkpoint: str = "") -> Record:
+def _changed(record: records.Record, state: records.BrokerState, checkpoint: str = "") -> records.Record:
     if (record.state, record.checkpoint) == (state, checkpoint):
         return record
     return record.model_copy(update={"state": state, "checkpoint": checkpoint, "said": ()})
@@ -128,9 +115,9 @@ class BrokerJob:
         return Tool.MIGMBBRK if self.definition.broker else Tool.STRMQBRK
 
     @property
-    def files(self) -> BrokerFiles:
+    def files(self) -> records.BrokerFiles:
         """Where its record and plans are."""
-        return BrokerFiles(self.estate, self.qmgr)
+        return records.BrokerFiles(self.estate, self.qmgr)
 
     @property
     def is_live(self) -> bool:
@@ -148,7 +135,7 @@ class BrokerResult:
     """What an action did. acted: whether anything was done. refused: why nothing was. said: differences, remarks."""
 
     qmgr: str
-    record: Record | None
+    record: records.Record | None
     acted: bool = False
     refused: str = ""
     said: tuple[str, ...] = ()
@@ -188,33 +175,33 @@ def with_extracted(job: BrokerJob) -> BrokerJob:
     """*job* with what was extracted: more sources, and the objects that a live queue manager has."""
     if not job.is_live and job.definition.extract is None:
         return job
-    found = (job.files.extracted(name) for name in (ANSWERS, LIVE_STATE))
+    found = (job.files.extracted(name) for name in (records.ANSWERS, records.LIVE_STATE))
     sources = (*job.sources, *(str(path) for path in found if path.is_file() and str(path) not in job.sources))
     if not job.is_live:
         return replace(job, sources=sources)
     try:
-        setup = job.files.extracted(OBJECTS).read_text(encoding="utf-8", errors="surrogatepass")
+        setup = job.files.extracted(records.OBJECTS).read_text(encoding="utf-8", errors="surrogatepass")
     except OSError:
         setup = job.setup
     return replace(job, sources=sources, setup=setup)
 
 
-def current(job: BrokerJob) -> Record:
+def current(job: BrokerJob) -> records.Record:
     """The record, corrected by what the queue manager itself records; one of a new broker if there is none.
 
     Of a live queue manager the journal says what it has confirmed: nothing is connected to.
     """
     record = job.files.record()
     if record is None or not record.plan:
-        state = BrokerState.EXTRACTED if _has_sources(job) else BrokerState.MISSING
-        known = Record(qmgr=job.qmgr, state=state, at="", tool=job.tool) if record is None else record
+        state = records.BrokerState.EXTRACTED if _has_sources(job) else records.BrokerState.MISSING
+        known = records.Record(qmgr=job.qmgr, state=state, at="", tool=job.tool) if record is None else record
         record = known.model_copy(update={"state": state})
     if job.is_live:
-        return reached(record, job.files.plan(record.plan) / SCRIPTS)
+        return reached(record, job.files.plan(record.plan) / records.SCRIPTS)
     if not job.exists:
-        return settled(record, None)
+        return records.settled(record, None)
     with QueueManagerStore.open(job.home, job.qmgr) as store:
-        return settled(record, recorded(store, job.tool))
+        return records.settled(record, recorded(store, job.tool))
 
 
 def _has_sources(job: BrokerJob) -> bool:
@@ -254,9 +241,9 @@ def target_of(job: BrokerJob) -> Target:
         return embedded.load(store)
 
 
-def kept_state(job: BrokerJob, record: Record) -> LegacyState:
+def kept_state(job: BrokerJob, record: records.Record) -> LegacyState:
     """The state that the plan of *record* was made from. Raises MigrationError if it is not there any more."""
-    path = job.files.plan(record.plan) / STATE
+    path = job.files.plan(record.plan) / records.STATE
     with disk(path, "; plan the broker again"):
         states, problems = state_json.read(path.read_text(encoding="utf-8", errors="surrogatepass"), str(path))
     if problems or len(states) != 1:
@@ -310,7 +297,7 @@ def recorded(store: QueueManagerStore, tool: Tool) -> Marker | None:
 
 
 def action(
-    work: Callable[[BrokerJob, Record], Record | BrokerResult], *, is_rehearsal: bool = False
+    work: Callable[[BrokerJob, records.Record], records.Record | BrokerResult], *, is_rehearsal: bool = False
 ) -> Callable[[BrokerJob], BrokerResult]:
     """What is done to one broker, with how long it took, and the memory of this process, in its record.
 
@@ -322,7 +309,7 @@ def action(
         began = time.monotonic()
         before = current(job)
         found = work(job, before)
-        if isinstance(found, Record):
+        if isinstance(found, records.Record):
             found = BrokerResult(job.qmgr, found, acted=True, said=found.said)
         if not found.acted or found.record is None or found.record is before:
             return found
@@ -341,7 +328,9 @@ def action(
 rehearsal = partial(action, is_rehearsal=True)
 
 
-def done(job: BrokerJob, record: Record, state: BrokerState, said: tuple[str, ...] = ()) -> Record:
+def done(
+    job: BrokerJob, record: records.Record, state: records.BrokerState, said: tuple[str, ...] = ()
+) -> records.Record:
     """*record* of a broker that has reached *state* now. said: remarks."""
     return record.model_copy(update={"state": state, "at": iso(job.now), "said": said, "checkpoint": ""})
 
@@ -352,5 +341,5 @@ def _new_target(job: BrokerJob) -> Target:
     try:
         return existing_target(job.qmgr, job.setup, job.now)
     except MigrationError as error:
-        where = job.files.extracted(OBJECTS) if job.is_live else job.definition.setup
+        where = job.files.extracted(records.OBJECTS) if job.is_live else job.definition.setup
         raise MigrationError(f"setup {where}: {error}".replace("--existing, ", "")) from error

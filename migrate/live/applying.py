@@ -23,12 +23,10 @@ from typing import Final
 from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc.script import Statement, parse
 from commands.terminal.counted import counted
-from migrate.live.administrator import AdministrationError, Administrator, statement_of
-from migrate.live.checkpoints import Action, Checkpoint, checkpoints
+from migrate.live import snapshot
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
-from migrate.live.journal import Did, Entry, Journal
+from migrate.live.journal import Action, Checkpoint, Did, Entry, Journal, checkpoints
 from migrate.live.loading import DELETE_PROGRESS, PROGRESS_QUEUE, Messages, load, messages_in, progress_of
-from migrate.live.snapshot import LiveState, at_places, qmgr_row, read_live, text
 from migrate.planned_state import PlannedHeading, PlannedObject
 from rfh2.captured import CapturedMessage
 from rfh2.errors import MigrationError, QueueError, StoreError
@@ -63,7 +61,7 @@ class Applier:
     done. sent: how many statements and messages this run has sent.
     """
 
-    administrator: Administrator
+    administrator: snapshot.Administrator
     messages: Messages | None
     directory: Path
     heading: PlannedHeading
@@ -91,7 +89,7 @@ class Applier:
         else:
             self._run_script(checkpoint, journal)
             if checkpoint == self.checkpoints[-1]:
-                self.administrator.run(statement_of(DELETE_PROGRESS))
+                self.administrator.run(snapshot.statement_of(DELETE_PROGRESS))
         journal.note(Entry(checkpoint=checkpoint.name, did="done"))
         journal.sync()
 
@@ -110,7 +108,7 @@ class Applier:
             if self.messages is None:
                 yield self._no_messages(checkpoint), True
         else:
-            live = read_live(self.administrator, checkpoint.kinds)
+            live = snapshot.read_live(self.administrator, checkpoint.kinds)
             done = set() if journal is None else journal.statements(checkpoint.name)
             statements = self._statements(checkpoint)
             later = altered_later(statements)
@@ -158,7 +156,7 @@ class Applier:
         waiting = [each for each in statements if _key(each) not in done]
         if not waiting:
             return
-        live = read_live(self.administrator, checkpoint.kinds)
+        live = snapshot.read_live(self.administrator, checkpoint.kinds)
         in_doubt = journal.sending(checkpoint.name)
         later = altered_later(statements)
         for statement in waiting:
@@ -166,7 +164,7 @@ class Applier:
             decision = self._decide(statement, live, later)
             if decision.refused:
                 # An earlier statement of the script may have made the object.
-                live = read_live(self.administrator, checkpoint.kinds)
+                live = snapshot.read_live(self.administrator, checkpoint.kinds)
                 decision = self._decide(statement, live, later)
             if decision.refused:
                 raise self._refused(checkpoint, statement, decision.refused)
@@ -181,7 +179,7 @@ class Applier:
                 follow(_sent(statement, decision), live)
             self.progress(1)
 
-    def _refresh(self, statement: Statement, live: LiveState) -> None:
+    def _refresh(self, statement: Statement, live: snapshot.LiveState) -> None:
         """Read a namelist again before it is altered: a name that somebody adds meanwhile would be lost."""
         command = statement.command
         if command is not None and (command.verb, command.target) == ("ALTER", "NAMELIST") and command.name is not None:
@@ -189,7 +187,7 @@ class Applier:
             live.namelists.pop(name, None)
             live.namelists.update((name, row) for row in self.administrator.display("NAMELIST", name))
 
-    def _decide(self, statement: Statement, live: LiveState, later: _Later) -> Decision:
+    def _decide(self, statement: Statement, live: snapshot.LiveState, later: _Later) -> Decision:
         key = key_of(statement)
         if key is None:
             return decide(statement, live)
@@ -203,7 +201,7 @@ class Applier:
             return decision
         if outcome.is_there or outcome.is_missing:
             # Somebody was faster; or the object cannot be seen by those who may not display it.
-            again = self._decide(statement, read_live(self.administrator, checkpoint.kinds), later)
+            again = self._decide(statement, snapshot.read_live(self.administrator, checkpoint.kinds), later)
             if not again.send and not again.refused:
                 return again
         raise self._refused(checkpoint, statement, outcome.text)
@@ -260,7 +258,7 @@ class Applier:
         self._check_dead_letters(checkpoint, began)
 
     def _put(self, checkpoint: Checkpoint, loaded: list[CapturedMessage], messages: Messages) -> None:
-        outcome = self.administrator.run(statement_of(_DEFINE_PROGRESS))
+        outcome = self.administrator.run(snapshot.statement_of(_DEFINE_PROGRESS))
         if not outcome.ok and not outcome.is_there:
             raise StoppedError(checkpoint.name, f"{PROGRESS_QUEUE} could not be made: {outcome.text}")
         try:
@@ -272,11 +270,11 @@ class Applier:
 
     def _before(self, checkpoint: Checkpoint) -> tuple[str, ...]:
         """What the load may change and was there before it."""
-        live = read_live(self.administrator, checkpoint.kinds)
+        live = snapshot.read_live(self.administrator, checkpoint.kinds)
         if checkpoint.kinds == ("RETAINED",):
             mine = {each.name for each in self.planned if each.kind == "RETAINED" and each.stream == checkpoint.queue}
             return tuple(sorted(topic for topic in live.retained if topic in mine))
-        return tuple(at_places(self.planned, live))
+        return tuple(snapshot.at_places(self.planned, live))
 
     def _no_messages(self, checkpoint: Checkpoint) -> str:
         return (
@@ -299,16 +297,16 @@ class Applier:
 
     def _depth(self, queue: str) -> int:
         rows = self.administrator.display("QLOCAL", queue)
-        depth = text(rows[0], "CURDEPTH") if rows else "0"
+        depth = snapshot.text(rows[0], "CURDEPTH") if rows else "0"
         if not depth.isdecimal():
             where = self.administrator.where
-            raise AdministrationError(
+            raise snapshot.AdministrationError(
                 f"{where}: DISPLAY QLOCAL({queue}) shows no CURDEPTH: whether it is empty is not known"
             )
         return int(depth)
 
     def _dead(self) -> int:
-        queue = text(qmgr_row(self.administrator), "DEADQ")
+        queue = snapshot.text(snapshot.qmgr_row(self.administrator), "DEADQ")
         return self._depth(queue) if queue else 0
 
     def _check_dead_letters(self, checkpoint: Checkpoint, began: Entry) -> None:
@@ -324,7 +322,7 @@ class Applier:
 
 def _sent(statement: Statement, decision: Decision) -> Statement:
     """What is sent for *statement*."""
-    return statement_of(decision.instead) if decision.instead else statement
+    return snapshot.statement_of(decision.instead) if decision.instead else statement
 
 
 def _key(statement: Statement) -> tuple[int, str]:

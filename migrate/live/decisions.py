@@ -23,8 +23,7 @@ from commands.broker.attribute_kinds import Shown
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.export import in_script
 from commands.mqsc.script import Command, Keyword, NoMqscFormError, Statement, keyword, quoted
-from migrate.live.administrator import Row
-from migrate.live.snapshot import LiveState, authorities, is_alike, names, record_key, text
+from migrate.live.snapshot import LiveState, Row, authorities, is_alike, names, record_key, text
 from migrate.plan import PREFIX as MARKER
 
 QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")

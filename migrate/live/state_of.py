@@ -15,46 +15,51 @@ Copies of what a queue manager of IBM MQ retains: a subscription to all topics a
 
 A copy has topic, data, persistence, expiry, user and properties; who published it first, and its identifiers, are those
 of the copy. It becomes the command that publishes it again.
+
+Asks a running version 6 broker for its state, by metatopics, and collects the answers (guide 7.5; ``extract``).
+
+First the administration stream: which streams there are. Then each stream: subscribers, publishers, retained
+publications. One question at a time, so that its answers are what arrives until its response. The answers to each are
+kept in a directory: if a run is interrupted, or the broker refuses a question, the next run asks only what is missing.
+The result is a capture, which ``strmqbrk`` reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.identity import name_without_stream
 from commands.broker.objects import ADMIN_STREAM
 from commands.broker.subscription_attributes import OPTIONS
 from commands.client.errors import MqError
+from commands.disk.files import make_directory, private, put_in_place, to_disk
 from commands.headers.registry import parse
 from commands.links.engine.inbound_writer import command_for, why_not_command
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.tree import native_of
 from commands.model import Publish
+from commands.qmgr.store.messages import StoredMessage
 from commands.terminal.counted import counted
+from migrate import legacy_state as legacy
 from migrate.assemble import assemble
-from migrate.legacy_state import (
-    BrokerItem,
-    Item,
-    LegacyAuthority,
-    LegacyRetained,
-    LegacyState,
-    LegacySubscription,
-    Relation,
-    Source,
-    StanzaAttribute,
-    Stream,
-    SubPoint,
-    Unread,
-)
-from migrate.live.administrator import Administrator, Row
-from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
+from migrate.contents import disk
+from migrate.extract import Question, asking, questions_about_streams, questions_on_streams
+from migrate.live.loading import Messages, answers_until_response
+from migrate.live.snapshot import Administrator, LiveState, Row, authorities, names, read_live, text, word
+from migrate.readers import metatopics
 from migrate.readers.captures import retained_item
 from rfh2 import mqi_constants as m
+from rfh2.captured import CapturedMessage
+from rfh2.captures import write_captures
+from rfh2.constants import MQRCCF_NO_RETAINED_MSG, MQRCCF_NOT_REGISTERED
 from rfh2.errors import DecodeError, MigrationError, QPubSubError
 from rfh2.message import encode
 from rfh2.mqmd import Mqmd, name_of
@@ -101,7 +106,7 @@ def _command(md: bytes, body: bytes) -> tuple[str, tuple[bytes, bytes]]:
     if why is not None:
         raise DecodeError(0, "message", why, "no-command-header")
     user = name_of(Mqmd.decode(md).user_identifier)
-    mqmd, command, _ = command_for(replace(native, retain=True), user)
+    mqmd, command, _ = command_for(native._replace(retain=True), user)
     return native.topic, (mqmd.encode(), command)
 
 
@@ -139,12 +144,12 @@ def state_of(
     now: datetime,
     retained: Iterable[RetainedPublication] | None = None,
     copies: Copies | None = None,
-) -> LegacyState:
+) -> legacy.LegacyState:
     """The state. now: UTC. retained: all publications themselves; or copies of them. Raises AdministrationError."""
     return assemble(_Reading(administrator, now, retained, copies or {}).items(), administrator.qmgr, times=[now])
 
 
-def remarks(state: LegacyState) -> tuple[str, ...]:
+def remarks(state: legacy.LegacyState) -> tuple[str, ...]:
     """What is to be seen to before *state*, of ``state_of``, is used; not what DISPLAY shows of no queue manager."""
     without = sum(each.body_hex is None for each in state.retained)
     said = [f"{counted(without, 'retained publication')}: only the topics are known, not the contents"] * bool(without)
@@ -164,27 +169,27 @@ class _Reading:
         self._streams = dict(self._places(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM)))
         self._points = {prefix: prefix for _, prefix in self._places(SUB_POINT_NAMELIST, (DEFAULT_SUB_POINT,))}
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[legacy.Item]:
         yield from self._broker()
         yield from self._relations()
         for name, prefix in self._streams.items():
-            yield Stream(source=self._source("NAMELIST"), name=name)
+            yield legacy.Stream(source=self._source("NAMELIST"), name=name)
             if prefix != name:
                 why = f"migrate with --prefix {name}={prefix}"
                 said = f"stream {name} lies at topic string {prefix}"
-                yield Unread(source=self._source("TOPIC"), text=said, why=why, is_state=False, warns=True)
+                yield legacy.Unread(source=self._source("TOPIC"), text=said, why=why, is_state=False, warns=True)
         for point in self._points:
-            yield SubPoint(source=self._source("NAMELIST"), name=point)
+            yield legacy.SubPoint(source=self._source("NAMELIST"), name=point)
         for row in self._live.subscriptions:
             yield self._subscription(row)
         yield from self._retained()
         yield from self._authorities()
         if self._live.subscriptions:
             why = "DISPLAY SUB does not show them: the subscriptions have the defaults"
-            yield Unread(source=self._source("SUB"), text=NEVER_SHOWN, why=why, is_state=False, warns=True)
+            yield legacy.Unread(source=self._source("SUB"), text=NEVER_SHOWN, why=why, is_state=False, warns=True)
 
-    def _source(self, target: str) -> Source:
-        return Source(file=f"{self._administrator.where}, DISPLAY {target}")
+    def _source(self, target: str) -> legacy.Source:
+        return legacy.Source(file=f"{self._administrator.where}, DISPLAY {target}")
 
     def _places(self, namelist: str, born_with: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """The names of a namelist, each with the topic string of its topic object."""
@@ -194,14 +199,14 @@ class _Reading:
                 topic = self._live.topics.get(name)
                 yield name, name if topic is None else text(topic, "TOPICSTR")
 
-    def _broker(self) -> Iterator[Item]:
+    def _broker(self) -> Iterator[legacy.Item]:
         qmgr, source = self._live.qmgr, self._source("QMGR")
         level = text(qmgr, "CMDLEVEL")
         number = int(level) if level.isdecimal() else _LEVEL
         own = self._administrator.qmgr
-        yield BrokerItem(source=source, name=own, qmgr=own, command_level=number)
+        yield legacy.BrokerItem(source=source, name=own, qmgr=own, command_level=number)
         for name, value in self._attributes(qmgr):
-            yield StanzaAttribute(source=source, stanza="Broker", name=name, value=value)
+            yield legacy.StanzaAttribute(source=source, stanza="Broker", name=name, value=value)
 
     @staticmethod
     def _attributes(qmgr: Row) -> Iterator[tuple[str, str]]:
@@ -213,19 +218,19 @@ class _Reading:
             yield "SyncPointIfPersistent", "yes" if sync_point == "IFPER" else "no"
         yield from _RESPONSES.get(word(qmgr, "PSNPRES"), ())
 
-    def _relations(self) -> Iterator[Item]:
+    def _relations(self) -> Iterator[legacy.Item]:
         if parent := text(self._live.qmgr, "PARENT"):
-            yield Relation(source=self._source("QMGR"), role="parent", qmgr=parent)
+            yield legacy.Relation(source=self._source("QMGR"), role="parent", qmgr=parent)
         for row in self._administrator.display("PUBSUB", TYPE="ALL"):
             if word(row, "TYPE") == "CHILD" and (child := text(row, "QMNAME")):
-                yield Relation(source=self._source("PUBSUB"), role="child", qmgr=child)
+                yield legacy.Relation(source=self._source("PUBSUB"), role="child", qmgr=child)
 
-    def _subscription(self, row: Row) -> Item:
+    def _subscription(self, row: Row) -> legacy.Item:
         source, topic = self._source("SUB"), text(row, "TOPICSTR")
         if word(row, "DESTCLAS") == "MANAGED":
             why = "its destination is managed: a program made it with the MQI, and it is not a queued subscription"
             said = f"subscription {text(row, 'SUB')} to {topic}"
-            return Unread(source=source, text=said, why=why, is_state=False, warns=True)
+            return legacy.Unread(source=source, text=said, why=why, is_state=False, warns=True)
         scheme = WildcardScheme.CHAR if word(row, "WSCHEMA") == "CHAR" else WildcardScheme.TOPIC
         form = _FORMATS.get(word(row, "PSPROP"), PublicationFormat.PROPERTIES)
         stream, point = DEFAULT_STREAM, None
@@ -237,7 +242,7 @@ class _Reading:
         correl_id = text(row, "DESTCORL").upper().ljust(48, "0")
         own = correl_id not in (_NO_CORREL_ID, text(row, "SUBID").upper())
         name = text(row, "SUB") or None
-        return LegacySubscription(
+        return legacy.LegacySubscription(
             source=source,
             topic=topic,
             queue=text(row, "DEST"),
@@ -270,7 +275,7 @@ class _Reading:
     def _expires_at(self, expiry: str) -> datetime | None:
         return self._now + timedelta(milliseconds=100 * int(expiry)) if expiry.isdecimal() else None
 
-    def _retained(self) -> Iterator[Item]:
+    def _retained(self) -> Iterator[legacy.Item]:
         if self._publications is not None:
             for publication in self._publications:
                 yield self._publication(publication)
@@ -278,7 +283,7 @@ class _Reading:
         for topic in sorted(self._live.retained):
             stream, rest = self._stream_of(topic)
             md, body = self._copies.get(topic, (None, None))
-            yield LegacyRetained(
+            yield legacy.LegacyRetained(
                 source=self._source("TPSTATUS"),
                 topic=rest,
                 stream=stream,
@@ -287,7 +292,7 @@ class _Reading:
                 delivered=body is not None,
             )
 
-    def _publication(self, retained: RetainedPublication) -> LegacyRetained:
+    def _publication(self, retained: RetainedPublication) -> legacy.LegacyRetained:
         message = retained.publication.message
         stream, rest = self._stream_of(retained.topic_string)
         point = None
@@ -306,14 +311,14 @@ class _Reading:
                 return name, remove_prefix(prefix, topic)
         return DEFAULT_STREAM, topic
 
-    def _authorities(self) -> Iterator[Item]:
+    def _authorities(self) -> Iterator[legacy.Item]:
         passed_over = 0
         for row in self._administrator.display("AUTHREC"):
             kind, entity_type = word(row, "OBJTYPE"), word(row, "ENTTYPE")
             if kind not in _OBJECT_TYPES or entity_type not in ("PRINCIPAL", "GROUP"):
                 passed_over += 1
                 continue
-            yield LegacyAuthority(
+            yield legacy.LegacyAuthority(
                 source=self._source("AUTHREC"),
                 object_type=kind,
                 profile=text(row, "PROFILE"),
@@ -324,7 +329,7 @@ class _Reading:
         if passed_over:
             why = "channels, processes and the like are not part of publish/subscribe"
             said = "authority records of other objects"
-            yield Unread(source=self._source("AUTHREC"), text=said, why=why, count=passed_over, is_state=False)
+            yield legacy.Unread(source=self._source("AUTHREC"), text=said, why=why, count=passed_over, is_state=False)
 
 
 def _options(row: Row, identified: bool) -> Iterator[str]:
@@ -344,3 +349,121 @@ def _moment(date: str, time: str) -> datetime | None:
 
 def _token(hexadecimal: str) -> str:
     return hexadecimal.lower() if hexadecimal.strip("0") else ""
+
+
+# Nothing is retained: that is an answer.
+_NO_ERRORS: Final = frozenset({0, MQRCCF_NO_RETAINED_MSG})
+
+
+@dataclass(slots=True)
+class Interrogation:
+    """One run. clock: UTC. wait_s: for each answer. say: called with what is asked. work: where answers are kept."""
+
+    messages: Messages
+    qmgr: str
+    reply_queue: str
+    work: Path
+    wait_s: float
+    clock: Callable[[], datetime]
+    say: Callable[[str], None]
+
+    def ask(self, streams: tuple[str, ...]) -> list[CapturedMessage]:
+        """All answers, numbered in order. streams: those to ask about besides what the broker says.
+
+        Raises MigrationError where a question was refused or not answered; the others need not be asked again.
+        """
+        with disk(self.work):
+            make_directory(self.work)
+        about = [answer for question in questions_about_streams(self.qmgr) for answer in self._answers(question)]
+        found = [name for name in _streams_in(about) if name not in (DEFAULT_STREAM, ADMIN_STREAM)]
+        if not found and not any(_is_metatopic(message) for message in about):
+            why = "it publishes nothing on metatopics: it is not a version 6 broker. Run extract without --metatopics"
+            raise MigrationError(f"queue manager {self.qmgr}: {why}")
+        refused: list[str] = []
+        answers = list(about)
+        for question in questions_on_streams(self.qmgr, (*found, *streams)):
+            try:
+                answers += self._answers(question)
+            except MigrationError as error:
+                refused.append(str(error))
+        if refused:
+            raise MigrationError(f"{'; '.join(refused)}. Run the same command again: it asks only this once more")
+        return [answer.model_copy(update={"seq": number}) for number, answer in enumerate(answers, 1)]
+
+    def lines(self) -> bytes:
+        """What ``ask`` returns for all streams, as JSON Lines. Raises MigrationError."""
+        answers = BytesIO()
+        write_captures(self.ask(()), answers, "jsonl")
+        return answers.getvalue()
+
+    def forget(self) -> None:
+        """The answers are in the result: discard the directory."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def _answers(self, question: Question) -> list[CapturedMessage]:
+        file = self.work / _file_name(question)
+        if file.exists():
+            lines = file.read_text(encoding="utf-8").splitlines()
+            return [CapturedMessage.model_validate_json(line) for line in lines]
+        self.say(f"{question.what} of {question.stream}")
+        found = self._asked(question)
+        partial = file.with_suffix(".partial")
+        with disk(file):
+            with open(partial, "w", encoding="utf-8", opener=private) as stream:
+                stream.writelines(f"{answer.model_dump_json()}\n" for answer in found)
+                to_disk(stream)
+            put_in_place(partial, file)
+        return found
+
+    def _asked(self, question: Question) -> list[CapturedMessage]:
+        self._drain()
+        found: list[CapturedMessage] = []
+
+        def take(message: StoredMessage) -> None:
+            found.append(message.captured(self.qmgr))
+
+        *asked, last = asking(question, self.qmgr, self.clock(), self.reply_queue)
+        for command in (*asked, last):
+            with self.messages.unit_of_work() as unit:
+                unit.put(command.queue, command.md, command.body, application="qpubsub extract")
+            try:
+                reason = answers_until_response(self.messages, self.reply_queue, self.wait_s, take)
+            except MigrationError as error:
+                raise MigrationError(f"{question.what} of {question.stream}: {error}") from error
+            # Not registered any more: an anonymous registration has ended. Before the end, nothing was answered.
+            if reason not in _NO_ERRORS and not (command is last and reason == MQRCCF_NOT_REGISTERED):
+                raise MigrationError(f"{question.what} of {question.stream}: the broker refuses with reason {reason}")
+        return found
+
+    def _drain(self) -> None:
+        """Discard the answers to a question whose run was killed."""
+        try:
+            with self.messages.unit_of_work() as unit:
+                while unit.get(self.reply_queue) is not None:
+                    pass
+        except QPubSubError as error:
+            why = f"DEFINE QLOCAL({self.reply_queue}) on {self.qmgr} first, or name another queue with --reply-queue"
+            raise MigrationError(f"{error}: {why}") from error
+
+
+def _file_name(question: Question) -> str:
+    plain = "".join(c if c.isalnum() or c in "._" else "-" for c in f"{question.stream}-{question.what}")
+    return f"{plain}.jsonl"
+
+
+def _is_metatopic(message: CapturedMessage) -> bool:
+    try:
+        found = metatopics.pcf_of(message.decode())
+    except QPubSubError:
+        return False
+    return found is not None and metatopics.metatopic_published(found) is not None
+
+
+def _streams_in(answers: list[CapturedMessage]) -> Iterator[str]:
+    for message in answers:
+        if _is_metatopic(message):
+            found = metatopics.pcf_of(message.decode())
+            assert found is not None
+            for item in metatopics.read(found, legacy.Source(file="answer")):
+                if isinstance(item, legacy.Stream):
+                    yield item.name

@@ -22,13 +22,11 @@ from commands.mqsc.attributes import QLOCAL
 from commands.mqsc.authority_records import spelled_out
 from commands.mqsc.script import Command, NoMqscFormError, quoted
 from migrate.inverse import Inverse, Row as Attributes, inverse
-from migrate.live.administrator import Administrator, Row, statement_of
-from migrate.live.checkpoints import checkpoints
+from migrate.live import snapshot
 from migrate.live.decisions import QUEUES, altered, defined, row_of, texts_of as values_of
 from migrate.live.differences import Difference, How, compare_subscriptions
-from migrate.live.journal import Entry, Journal
+from migrate.live.journal import Entry, Journal, checkpoints
 from migrate.live.loading import DELETE_PROGRESS
-from migrate.live.snapshot import EVERYTHING, LiveState, at_places, is_alike, names, read_live, record_key, text
 from migrate.plan import PREFIX as MARKER
 from migrate.planned_state import Kind, PlannedHeading, PlannedObject, defaults_of
 from rfh2.errors import MigrationError
@@ -36,7 +34,9 @@ from rfh2.errors import MigrationError
 _ALTERED: Final = "ALTDATE"
 # What a definition does not name is as in this queue.
 _MODEL: Final = "SYSTEM.DEFAULT.LOCAL.QUEUE"
-_BORN: Final[Row] = {each.keyword: each.kind.show(getattr(LocalQueue(""), each.field)) for each in QLOCAL.attributes}
+_BORN: Final[snapshot.Row] = {
+    each.keyword: each.kind.show(getattr(LocalQueue(""), each.field)) for each in QLOCAL.attributes
+}
 # The user as which a queue manager runs has a record for every object.
 _OWNERS: Final = frozenset({"mqm"})
 _UNSEEN: Final = (
@@ -76,7 +76,7 @@ class _Object:
         given = {each.name: _value(each.name, values_of(each)) for each in command.keywords if each.values is not None}
         taken = {} if undo is None else {k.name: _value(k.name, values_of(k)) for k in undo.keywords}
         if self.kind == "AUTHREC":
-            added = spelled_out(given.get("AUTHADD", ()), text(given, "OBJTYPE"))
+            added = spelled_out(given.get("AUTHADD", ()), snapshot.text(given, "OBJTYPE"))
             self.left = {"AUTHLIST": (*(self.left or {}).get("AUTHLIST", ()), *added)}
             self.delete = self.delete or (entry.undo if undo is not None and undo.verb == "DELETE" else "")
             self.about = entry.undo.split(" ", 2)[2].partition(" AUTHRMV(")[0]
@@ -101,7 +101,7 @@ class Undoing:
     have changed since; it is kept, unless the undo is forced.
     """
 
-    administrator: Administrator
+    administrator: snapshot.Administrator
     heading: PlannedHeading
     planned: list[PlannedObject]
     retained: Retained = lambda: None
@@ -118,7 +118,7 @@ class Undoing:
             for entry in entries:
                 undone = {"statement": entry.statement, "digest": entry.digest, "of": entry.did}
                 journal.note(Entry(checkpoint=entry.checkpoint, did="undone", **undone))
-        self.administrator.run(statement_of(DELETE_PROGRESS))
+        self.administrator.run(snapshot.statement_of(DELETE_PROGRESS))
         journal.sync()
 
     def rehearsal(self, journal: Journal) -> Iterator[str]:
@@ -129,7 +129,7 @@ class Undoing:
     def _steps(self, entries: list[Entry]) -> Iterator[tuple[list[str], list[Entry]]]:
         """Commands, and the deeds that they take back."""
         objects = self._objects(entries)
-        live = read_live(self.administrator, EVERYTHING) if entries else LiveState()
+        live = snapshot.read_live(self.administrator, snapshot.EVERYTHING) if entries else snapshot.LiveState()
         for number, entry in reversed([*enumerate(entries)]):
             if entry.left:
                 self.left.append(entry.left)
@@ -150,8 +150,8 @@ class Undoing:
         for number, entry in enumerate(entries):
             if not entry.undo or entry.did not in ("made", "changed", "sending"):
                 continue
-            undo = statement_of(entry.undo).command
-            command = statement_of(entry.sent).command if entry.sent else self._unknown(undo)
+            undo = snapshot.statement_of(entry.undo).command
+            command = snapshot.statement_of(entry.sent).command if entry.sent else self._unknown(undo)
             assert command is not None
             assert undo is not None
             kind = _kind_of(command)
@@ -174,13 +174,15 @@ class Undoing:
             )
         return undo
 
-    def _taken_back(self, each: _Object, ours: Iterable[_Object], live: LiveState) -> list[str]:
+    def _taken_back(self, each: _Object, ours: Iterable[_Object], live: snapshot.LiveState) -> list[str]:
         now = _now(each, live)
         left = each.left
         if each.target == "QLOCAL" and left is not None and now is not None:
             born = live.queues.get(_MODEL) or _BORN
             left = {k.keyword: born[k.keyword] for k in QLOCAL.attributes if k.keyword in born} | left
-            made, altered_at = (f"{text(now, f'{at}DATE')} {text(now, f'{at}TIME')}".strip() for at in ("CR", "ALT"))
+            made, altered_at = (
+                f"{snapshot.text(now, f'{at}DATE')} {snapshot.text(now, f'{at}TIME')}".strip() for at in ("CR", "ALT")
+            )
             if made and altered_at:
                 left, now = {**left, _ALTERED: made}, {**now, _ALTERED: altered_at}
         used_by = _user_of(each.name, ours, live) if each.kind == "QUEUE" else ""
@@ -190,16 +192,16 @@ class Undoing:
         if found.deletes and each.kind == "AUTHREC":
             live.records.pop(each.name, None)
         if found.deletes and each.kind == "SUB":
-            live.subscriptions[:] = [row for row in live.subscriptions if text(row, "SUB") != each.name]
+            live.subscriptions[:] = [row for row in live.subscriptions if snapshot.text(row, "SUB") != each.name]
         try:
             return list(self._commands(each, found, now or {}, live))
         except NoMqscFormError as error:
             self.left.append(f"{each.what}: {error}")
             return []
 
-    def _commands(self, each: _Object, found: Inverse, now: Row, live: LiveState) -> Iterator[str]:
+    def _commands(self, each: _Object, found: Inverse, now: snapshot.Row, live: snapshot.LiveState) -> Iterator[str]:
         if each.kind == "AUTHREC" and found.does:
-            gone = sorted({*names(now, "AUTHLIST")} - {*names(found.alters, "AUTHLIST")})
+            gone = sorted({*snapshot.names(now, "AUTHLIST")} - {*snapshot.names(found.alters, "AUTHLIST")})
             yield each.delete if found.deletes else f"SET AUTHREC {each.about} AUTHRMV({','.join(gone)})"
         elif found.deletes:
             yield each.delete + self._without_records(each, live)
@@ -211,7 +213,7 @@ class Undoing:
         elif found.alters:
             yield altered(each.target, each.name, found.alters)
 
-    def _without_records(self, each: _Object, live: LiveState) -> str:
+    def _without_records(self, each: _Object, live: snapshot.LiveState) -> str:
         """AUTHREC(NO), where others have records that would go with the object."""
         if each.kind not in ("QUEUE", "TOPIC", "NAMELIST") or self.force:
             return ""
@@ -222,16 +224,16 @@ class Undoing:
 
     def _is_same(self, word: str, value: Any, row: Attributes) -> bool:
         if word == "DESTQMGR":
-            mine, there = ((text(each, word) or self.heading.qmgr) for each in ({word: value}, row))
+            mine, there = ((snapshot.text(each, word) or self.heading.qmgr) for each in ({word: value}, row))
             return mine == there
         # A release that does not know a keyword does not show it.
-        return word not in row or is_alike(word, value, row)
+        return word not in row or snapshot.is_alike(word, value, row)
 
     def _say(self, what: str, changed: Iterable[str]) -> None:
         if said := "; ".join(changed):
             self.others.append(f"{what}: {said}")
 
-    def _cleared(self, entry: Entry, live: LiveState) -> list[str]:
+    def _cleared(self, entry: Entry, live: snapshot.LiveState) -> list[str]:
         queues = {each.name: each.queue for each in checkpoints(self.heading)}
         mine = [
             each
@@ -256,26 +258,26 @@ class Undoing:
                 self.left.append(f"{each.label}: {error}")
         return commands
 
-    def _deleted(self, entry: Entry, live: LiveState) -> list[str]:
+    def _deleted(self, entry: Entry, live: snapshot.LiveState) -> list[str]:
         """DELETE of the plan's subscriptions that are new since the load began."""
-        new = [row for row in live.subscriptions if text(row, "SUBID") not in entry.before]
+        new = [row for row in live.subscriptions if snapshot.text(row, "SUBID") not in entry.before]
         differing: dict[str, list[Difference]] = {}
         for each in compare_subscriptions(self.heading, self.planned, new):
             if each.sub_id:
                 differing.setdefault(each.sub_id, []).append(each)
         going = []
-        for sub_id in dict.fromkeys((*at_places(self.planned, replace(live, subscriptions=new)), *differing)):
+        for sub_id in dict.fromkeys((*snapshot.at_places(self.planned, replace(live, subscriptions=new)), *differing)):
             for each in differing.get(sub_id, ()):
                 is_twin = each.how is How.EXTRA
                 said = "it was made since, where a planned one is" if is_twin else _changed(each)
                 self._say(each.what, [said])
             if self.force or sub_id not in differing:
                 going.append(sub_id)
-        live.subscriptions[:] = [row for row in live.subscriptions if text(row, "SUBID") not in going]
+        live.subscriptions[:] = [row for row in live.subscriptions if snapshot.text(row, "SUBID") not in going]
         return [f"DELETE SUB SUBID({sub_id})" for sub_id in going]
 
     def _run(self, command: str) -> None:
-        outcome = self.administrator.run(statement_of(command))
+        outcome = self.administrator.run(snapshot.statement_of(command))
         if outcome.ok:
             self.done.append(command)
         elif not outcome.is_missing:
@@ -298,7 +300,7 @@ def _record(command: Command) -> str:
     """The key of the authority record that the command is about."""
     given = {each.name: ",".join(values_of(each)) for each in command.keywords}
     kind = "PRINCIPAL" if "PRINCIPAL" in given else "GROUP"
-    return record_key({**given, "ENTTYPE": kind, "ENTITY": given.get(kind, "")})
+    return snapshot.record_key({**given, "ENTTYPE": kind, "ENTITY": given.get(kind, "")})
 
 
 def _value(word: str, values: tuple[str, ...]) -> Any:
@@ -311,25 +313,25 @@ def _defaults(kind: Kind) -> dict[str, Any]:
     return {"DESCR": ""} if kind == "NAMELIST" else dict(defaults_of(kind))
 
 
-def _now(each: _Object, live: LiveState) -> dict[str, Any] | None:
+def _now(each: _Object, live: snapshot.LiveState) -> dict[str, Any] | None:
     if each.kind == "AUTHREC":
         granted = live.records.get(each.name)
         return None if granted is None else {"AUTHLIST": tuple(sorted(granted))}
     row = row_of(each.target, each.name, live)
     if row is None:
         return None
-    return {**row, "NAMES": names(row, "NAMES")} if each.kind == "NAMELIST" else dict(row)
+    return {**row, "NAMES": snapshot.names(row, "NAMES")} if each.kind == "NAMELIST" else dict(row)
 
 
-def _user_of(queue: str, ours: Iterable[_Object], live: LiveState) -> str:
+def _user_of(queue: str, ours: Iterable[_Object], live: snapshot.LiveState) -> str:
     """What others have made that needs the queue."""
     for row in live.subscriptions:
-        if text(row, "DEST") == queue:
-            return f"subscription {text(row, 'SUB') or text(row, 'SUBID')}"
+        if snapshot.text(row, "DEST") == queue:
+            return f"subscription {snapshot.text(row, 'SUB') or snapshot.text(row, 'SUBID')}"
     mine = {each.name for each in ours if each.kind == "QUEUE"}
     aliases = (name for name, row in live.queues.items() if name not in mine and _target(row) == queue)
     return next((f"alias queue {name}" for name in aliases), "")
 
 
-def _target(row: Row) -> str:
-    return text(row, "TARGET") or text(row, "TARGQ")
+def _target(row: snapshot.Row) -> str:
+    return snapshot.text(row, "TARGET") or snapshot.text(row, "TARGQ")

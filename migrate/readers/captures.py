@@ -13,6 +13,12 @@ times, because a broker's queues need not be in order (APAR IZ66777). Subscripti
 they were registered. Wildcards of MQRFH2 commands are those of the product: by character in version 6 (guide 2.5.1.1),
 by level in the message brokers (guide 8.1). A message that cannot be read is an item, as are the messages of each other
 queue manager in each source.
+
+Registrations on a stream for topics that version 6 took, and that are too long with the stream's prefix.
+
+Version 6 kept its streams apart; the replay puts the topics of a stream below its name, as version 7 does. Therefore
+the replay refuses a topic that is within the limit by itself and beyond it with the prefix. Such a registration is an
+item of the state like any other: the plan says that it cannot be migrated.
 """
 
 from __future__ import annotations
@@ -21,20 +27,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
+from commands import model
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
 from commands.broker.outcome import Outcome
 from commands.broker.reading import natural_queue
 from commands.headers.psc import split_psc
 from commands.headers.registry import parse
 from commands.headers.response import Completion
-from commands.model import (
-    Command,
-    DeregisterPublisher,
-    Publish,
-    RegisterPublisher,
-    RegOpt,
-)
 from commands.mqsc.broker import Broker
 from commands.terminal.counted import counted
 from migrate.legacy_state import (
@@ -48,15 +49,14 @@ from migrate.legacy_state import (
     SubPoint,
     Unread,
 )
-from migrate.publications import Delivered, delivered_publication
 from migrate.readers import metatopics
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.no_state import Foreign, Left, RefusedCommands
-from migrate.readers.topic_lengths import LongTopics, Registrant
+from migrate.retained_plan import Delivered, delivered_publication
 from migrate.subscription_files import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.constants import MQAT_BROKER
+from rfh2.constants import MQ_TOPIC_STR_LENGTH, MQAT_BROKER
 from rfh2.errors import QPubSubError
 from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQCI_NONE
@@ -73,7 +73,67 @@ from streams.operations import (
 from streams.patterns import remove_pattern_prefix
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist
-from streams.topic_strings import remove_prefix
+from streams.topic_strings import add_prefix, remove_prefix
+
+
+class Registrant(NamedTuple):
+    """The traditional identity of a command, and its user."""
+
+    queue: str
+    qmgr: str
+    correl_id: str | None
+    user: str
+
+
+@dataclass(slots=True)
+class LongTopics:
+    """The registrations that exist after the commands so far."""
+
+    found: dict[tuple[str, str, str, str | None, str], LegacySubscription] = field(default_factory=dict)
+
+    def takes(self, command: model.Command, stream: str, source: Source, registrant: Registrant) -> bool:
+        """Carry out a command that the replay refused because of its topics' length; whether it was one."""
+        if not isinstance(command, model.RegisterSubscriber | model.DeregisterSubscriber) or stream == DEFAULT_STREAM:
+            return False
+        own = max(map(len, command.topics), default=0)
+        with_prefix = max((len(add_prefix(stream, topic)) for topic in command.topics), default=0)
+        if not own <= MQ_TOPIC_STR_LENGTH < with_prefix:
+            return False
+        for topic in command.topics:
+            key = (stream, registrant.qmgr, registrant.queue, registrant.correl_id, topic)
+            if isinstance(command, model.DeregisterSubscriber):
+                self.found.pop(key, None)
+            else:
+                self.found[key] = _too_long_subscription(command, topic, stream, source, registrant)
+        return True
+
+    def items(self) -> Iterator[LegacySubscription]:
+        """An item for each."""
+        yield from self.found.values()
+
+
+def _too_long_subscription(
+    command: model.RegisterSubscriber, topic: str, stream: str, source: Source, registrant: Registrant
+) -> LegacySubscription:
+    identity = command.sub_identity
+    return LegacySubscription(
+        source=source,
+        topic=topic,
+        queue=registrant.queue,
+        qmgr=registrant.qmgr,
+        correl_id=registrant.correl_id,
+        stream=stream,
+        sub_point=command.sub_point,
+        scheme=WildcardScheme.CHAR,
+        format=command.header,
+        user=registrant.user,
+        name=command.sub_name,
+        user_data=command.sub_user_data,
+        identities=() if identity is None else (identity,),
+        filter=command.filter,
+        options=tuple(option.value for option in command.options or () if option is not model.RegOpt.NONE),
+        unknown=("expires_at",),
+    )
 
 
 @dataclass(slots=True)
@@ -83,7 +143,7 @@ class _Traffic:
     source: Source
     message: CapturedMessage
     decoded: Message | None = None
-    command: Command | None = None
+    command: model.Command | None = None
 
     def numbered(self, seq: int) -> _Traffic:
         """The same with another ``seq``."""
@@ -406,7 +466,7 @@ def _effects(outcome: Outcome, stream: str, source: Source, legacy: Legacy) -> N
 def _publishers(one: _Traffic, stream: str, qmgr: str, publishers: dict[tuple[str, ...], Publisher]) -> None:
     """Registered publishers, which version 6 kept and the replay does not."""
     command = one.command
-    if isinstance(command, RegisterPublisher):
+    if isinstance(command, model.RegisterPublisher):
         for topic in command.topics:
             queue = _own_queue(one, command)
             publishers[stream, queue, topic] = Publisher(
@@ -415,18 +475,18 @@ def _publishers(one: _Traffic, stream: str, qmgr: str, publishers: dict[tuple[st
                 stream=stream,
                 qmgr=name_of(command.qmgr_name or "") or qmgr,
                 queue=queue,
-                correl_id=_correl_id(one, RegOpt.CORREL_AS_ID in command.options),
+                correl_id=_correl_id(one, model.RegOpt.CORREL_AS_ID in command.options),
                 user=_user(one),
-                options=tuple(option.value for option in command.options if option is not RegOpt.NONE),
+                options=tuple(option.value for option in command.options if option is not model.RegOpt.NONE),
             )
-    elif isinstance(command, DeregisterPublisher):
-        everything = RegOpt.DEREG_ALL in command.options
+    elif isinstance(command, model.DeregisterPublisher):
+        everything = model.RegOpt.DEREG_ALL in command.options
         for key in list(publishers):
             if key[:2] == (stream, _own_queue(one, command)) and (everything or key[2] in command.topics):
                 del publishers[key]
 
 
-def _own_queue(one: _Traffic, command: Command) -> str:
+def _own_queue(one: _Traffic, command: model.Command) -> str:
     reply_to = "" if one.decoded is None else name_of(one.decoded.mqmd.reply_to_q)
     return name_of(command.q_name or "") or reply_to
 
@@ -441,7 +501,7 @@ def _registrant(one: _Traffic, qmgr: str) -> Registrant:
     command = one.command
     assert command is not None
     options = getattr(command, "options", None) or ()
-    correl_id = _correl_id(one, RegOpt.CORREL_AS_ID in options)
+    correl_id = _correl_id(one, model.RegOpt.CORREL_AS_ID in options)
     reply_to = "" if one.decoded is None else name_of(one.decoded.mqmd.reply_to_qmgr)
     owner = name_of(command.qmgr_name or "") or reply_to or qmgr
     return Registrant(_own_queue(one, command), owner, correl_id, _user(one))
@@ -484,7 +544,7 @@ def _retained(retained: RetainedPublication, stream: str, source: Source, md_hex
     point: str | None = None
     try:
         command = parse(publication.message)
-        point = command.sub_point if isinstance(command, Publish) else None
+        point = command.sub_point if isinstance(command, model.Publish) else None
     except QPubSubError:
         point = None
     own = remove_prefix("" if stream == DEFAULT_STREAM else stream, retained.topic_string)

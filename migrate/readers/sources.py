@@ -14,19 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from migrate import legacy_state as legacy
 from migrate.assemble import assemble
 from migrate.contents import disk
-from migrate.legacy_state import (
-    BrokerItem,
-    Item,
-    LegacyAuthority,
-    LegacyState,
-    Principal,
-    Product,
-    Source,
-    StanzaAttribute,
-    Unread,
-)
 from migrate.readers import amqspsd, authorities, captures, reportproperties, state_json, wmb
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import SourceLine, decoded, lines_of, unread
@@ -57,7 +47,7 @@ def is_group_file(text: str) -> bool:
     )
 
 
-def read_groups(text: str, file: str) -> Iterator[Item]:
+def read_groups(text: str, file: str) -> Iterator[legacy.Item]:
     """A Principal for each group, then for each user with the groups that the listing names."""
     groups: dict[str, int] = {}
     numbers: dict[str, str] = {}
@@ -78,14 +68,14 @@ def read_groups(text: str, file: str) -> Iterator[Item]:
         else:
             is_elsewhere = line.text.startswith(_ELSEWHERE)
             why = "it stands for entries of a directory service" if is_elsewhere else "it is neither a group nor a user"
-            source = Source(file=file, position=line.number)
-            yield Unread(source=source, text=line.text, why=why, is_state=False, warns=True)
+            source = legacy.Source(file=file, position=line.number)
+            yield legacy.Unread(source=source, text=line.text, why=why, is_state=False, warns=True)
     for name, number in groups.items():
-        yield Principal(source=Source(file=file, position=number), name=name, type="group")
+        yield legacy.Principal(source=legacy.Source(file=file, position=number), name=name, type="group")
     for name, number in first.items():
         own = [numbers[primary[name]]] if primary.get(name) in numbers else []
         theirs = tuple(dict.fromkeys([*own, *members.get(name, [])]))
-        yield Principal(source=Source(file=file, position=number), name=name, type="user", groups=theirs)
+        yield legacy.Principal(source=legacy.Source(file=file, position=number), name=name, type="user", groups=theirs)
 
 
 def _lines(text: str) -> list[SourceLine]:
@@ -122,11 +112,11 @@ def is_without_source(text: str) -> bool:
     return _why(text) is not None
 
 
-def read_without_source(text: str, file: str) -> Iterator[Item]:
+def read_without_source(text: str, file: str) -> Iterator[legacy.Item]:
     """One item that says what it is."""
     first = next(lines_of(text))
-    yield Unread(
-        source=Source(file=file, position=first.number),
+    yield legacy.Unread(
+        source=legacy.Source(file=file, position=first.number),
         text=first.text,
         why=_why(text) or "it is not a source",
         is_state=False,
@@ -169,7 +159,7 @@ def is_qm_ini(text: str) -> bool:
     return any(_stanza(line.text).lower() in STANZAS for line in lines_of(text))
 
 
-def read_qm_ini(text: str, file: str) -> Iterator[Item]:
+def read_qm_ini(text: str, file: str) -> Iterator[legacy.Item]:
     """The attributes of the broker's stanza, each a StanzaAttribute."""
     stanza = ""
     for line in lines_of(text):
@@ -187,8 +177,8 @@ def read_qm_ini(text: str, file: str) -> Iterator[Item]:
         if not equals or not name.strip():
             yield unread(file, line.number, line.text, f"not an attribute of stanza {stanza}")
             continue
-        source = Source(file=file, position=line.number)
-        yield StanzaAttribute(source=source, stanza="Broker", name=name.strip(), value=value.strip())
+        source = legacy.Source(file=file, position=line.number)
+        yield legacy.StanzaAttribute(source=source, stanza="Broker", name=name.strip(), value=value.strip())
 
 
 def _stanza(row: str) -> str:
@@ -198,7 +188,7 @@ def _stanza(row: str) -> str:
     return row[:-1].strip() if row.endswith(":") and "=" not in row else ""
 
 
-Reader = Callable[[str, str], Iterable[Item]]
+Reader = Callable[[str, str], Iterable[legacy.Item]]
 
 _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
     "events": (wmb.looks_like, wmb.read),
@@ -225,14 +215,14 @@ _HEAD_BYTES: Final = 65_536
 _MAX_TEXT_BYTES: Final = 1 << 30
 
 
-def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.MQ) -> LegacyState:
+def read_sources(sources: Iterable[str], qmgr: str, product: legacy.Product = legacy.Product.MQ) -> legacy.LegacyState:
     """The legacy state of queue manager *qmgr* in *sources*.
 
     sources: paths, each with ``KIND=`` before it where content is not enough to know what it is. product: whose broker
     it was, which decides what wildcards mean. Raises MigrationError where a source is missing or a directory without
     files; what a source holds and nobody understands is in the state.
     """
-    items: list[Item] = []
+    items: list[legacy.Item] = []
     notes: list[str] = []
     captured: list[tuple[Path, str]] = []
     times: list[datetime] = []
@@ -240,16 +230,18 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
         kind, path = _split(given)
         for file in _files(path):
             if not _head(file).strip():
-                items.append(Unread(source=Source(file=str(file)), text=file.name, why="the file is empty"))
+                items.append(
+                    legacy.Unread(source=legacy.Source(file=str(file)), text=file.name, why="the file is empty")
+                )
                 continue
             detected = kind or _kind(file)
             if detected == _IN_EBCDIC:
                 why = "its text is in EBCDIC: convert it, with iconv -f IBM-1047 -t UTF-8 for example"
-                items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
+                items.append(legacy.Unread(source=legacy.Source(file=str(file)), text=file.name, why=why))
             elif detected == _UNKNOWN:
                 kinds = ", ".join(KINDS)
                 why = f"the kind of this text is not known: put KIND= before its name, KIND being one of {kinds}"
-                items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
+                items.append(legacy.Unread(source=legacy.Source(file=str(file)), text=file.name, why=why))
             elif detected == "captures":
                 captured.append((file, "auto"))
             elif detected == "state":
@@ -266,9 +258,9 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
     return assemble(items, qmgr, product, notes, times)
 
 
-def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:
+def read_others(sources: Iterable[str], qmgr: str) -> list[legacy.LegacyState]:
     """The states of other queue managers in the state files among *sources*: the rest of a topology."""
-    states_of_others: list[LegacyState] = []
+    states_of_others: list[legacy.LegacyState] = []
     for given in sources:
         kind, path = _split(given)
         for file in _files(path):
@@ -331,10 +323,10 @@ def _text_kind(text: str) -> str | None:
     return next((kind for kind, (looks_like, _) in _TEXTS.items() if looks_like(text)), None)
 
 
-def _states(file: Path, qmgr: str, times: list[datetime]) -> list[Item]:
+def _states(file: Path, qmgr: str, times: list[datetime]) -> list[legacy.Item]:
     """The items of the state of *qmgr*. The states of other queue managers beside it are reported. times: gets its."""
     states, items = state_json.read(decoded(_bytes(file)), str(file))
-    all_items: list[Item] = list(items)
+    all_items: list[legacy.Item] = list(items)
     sizes = [sum(1 for _ in state.items()) for state in states]
     is_there = any(state.qmgr == qmgr for state in states)
     for state, size in zip(states, sizes, strict=True):
@@ -347,26 +339,26 @@ def _states(file: Path, qmgr: str, times: list[datetime]) -> list[Item]:
     return all_items
 
 
-def _of_others(items: Iterable[Item], file: str, qmgr: str) -> list[Item]:
+def _of_others(items: Iterable[legacy.Item], file: str, qmgr: str) -> list[legacy.Item]:
     """*items* of one text; where it says that it is about another queue manager's broker alone, one item that says so.
 
     A listing has one broker, and everything in it is that broker's. Commands name their queue manager one by one.
     """
     all_items = _own_commands(list(items), file, qmgr)
-    named = [item.qmgr for item in all_items if isinstance(item, BrokerItem) and item.qmgr]
+    named = [item.qmgr for item in all_items if isinstance(item, legacy.BrokerItem) and item.qmgr]
     if not named or qmgr in named:
         return all_items
-    unread = [item for item in all_items if isinstance(item, Unread)]
+    unread = [item for item in all_items if isinstance(item, legacy.Unread)]
     count = len(all_items) - len(unread)
     return [_foreign(file, f"{count} items of queue manager {named[0]}", qmgr, named[0], count, count), *unread]
 
 
-def _own_commands(items: list[Item], file: str, qmgr: str) -> list[Item]:
+def _own_commands(items: list[legacy.Item], file: str, qmgr: str) -> list[legacy.Item]:
     """*items* without the commands for other queue managers; for each of these an item that counts its commands."""
-    named = Counter(item.qmgr for item in items if isinstance(item, LegacyAuthority) and item.qmgr)
-    own: list[Item] = []
+    named = Counter(item.qmgr for item in items if isinstance(item, legacy.LegacyAuthority) and item.qmgr)
+    own: list[legacy.Item] = []
     for item in items:
-        if not isinstance(item, LegacyAuthority) or not item.qmgr:
+        if not isinstance(item, legacy.LegacyAuthority) or not item.qmgr:
             own.append(item)
         elif item.qmgr == qmgr:
             own.append(replace(item, qmgr=""))
@@ -377,9 +369,9 @@ def _own_commands(items: list[Item], file: str, qmgr: str) -> list[Item]:
     return own
 
 
-def _foreign(file: str, text: str, qmgr: str, other: str, count: int, of_count: int) -> Unread:
-    return Unread(
-        source=Source(file=file),
+def _foreign(file: str, text: str, qmgr: str, other: str, count: int, of_count: int) -> legacy.Unread:
+    return legacy.Unread(
+        source=legacy.Source(file=file),
         text=text,
         why=f"the broker that is migrated is that of {qmgr}",
         count=max(count, 1),
@@ -392,13 +384,13 @@ def _foreign(file: str, text: str, qmgr: str, other: str, count: int, of_count: 
 
 def _captures(
     files: list[tuple[Path, str]],
-    others: list[Item],
+    others: list[legacy.Item],
     qmgr: str,
-    product: Product,
+    product: legacy.Product,
     times: list[datetime],
     *,
     is_sorted: bool,
-) -> list[Item]:
+) -> list[legacy.Item]:
     """The items of all captures. others: those of the other sources. times: gets that of the last record.
 
     Raises OutOfOrderError, as ``captures.read``.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from commands.terminal.counted import counted
-from migrate.known_problems import CARED_FOR, KNOWN
+from migrate.checklist import CARED_FOR, KNOWN
 from migrate.ledger import Fate, Reason, Verdict
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store, outcome_of
 from migrate.target import Target

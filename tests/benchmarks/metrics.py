@@ -35,7 +35,7 @@ from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
 from commands.config.settings import TracingConfig
 from commands.monitoring.metrics import ProcessorMetrics
-from commands.monitoring.observer import Observing
+from commands.monitoring.opening import Observing
 from commands.monitoring.tracing import Tracing
 from commands.qmgr.observer import Committed, Observer, ProcessorTally
 from commands.qmgr.processor import BATCH, Processor, ProcessorSettings

@@ -27,8 +27,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from commands.broker.objects import QueueManager
 from commands.config.settings import KafkaConfig, TopicsConfig
 from commands.config.urls import parse_address
-from commands.links.kafka.cluster import KafkaCluster
-from commands.links.kafka.records import Routes
+from commands.links.kafka.cluster import KafkaCluster, Routes
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka

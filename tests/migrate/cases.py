@@ -14,8 +14,7 @@ from migrate import log, migmbbrk, strmqbrk
 from migrate.assemble import of_product
 from migrate.contents import content_bytes
 from migrate.embedded import applied
-from migrate.fingerprint import fingerprint
-from migrate.legacy_state import LegacyState, Product
+from migrate.legacy_state import LegacyState, Product, fingerprint
 from migrate.plan import Marker, MigrationPlan, Phase, PlanOptions, Tool
 from migrate.plan_files import plan_files
 from migrate.readers.sources import read_sources

@@ -19,7 +19,7 @@ from hypothesis import example, given, strategies as st
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.puts import PutKind
 from commands.mqsc.broker import Broker
-from migrate import strmqbrk, visibility
+from migrate import source_checks, strmqbrk
 from migrate.assemble import assemble
 from migrate.cli.cutover import broker_of
 from migrate.embedded import applied
@@ -214,7 +214,7 @@ def topic_of(data: bytes) -> str:
 def test_what_version_6_gave_or_what_was_announced(workload: Workload) -> None:
     before = first_part(workload)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(visibility, "EXAMPLES", 1_000)
+        patched.setattr(source_checks, "EXAMPLES", 1_000)
         legacy, plan, target = migrated(before)
     after, said = broker_of(target), announced(plan)
     overlaid = {fate.label for fate in plan.fates if fate.key[0] == "retained" and fate.verdict == "reported"}

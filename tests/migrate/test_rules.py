@@ -13,9 +13,8 @@ from commands.mqsc.attributes import QMGR
 from migrate import log, migmbbrk, strmqbrk
 from migrate.assemble import acl_object_names, sub_point_object_name, subscription_name
 from migrate.attributes import non_persistent_response
+from migrate.checklist import KNOWN
 from migrate.embedded import applied
-from migrate.fingerprint import difference, fingerprint, labelled
-from migrate.known_problems import KNOWN
 from migrate.ledger import Fate, Result, Severity, Verdict
 from migrate.legacy_state import (
     Access,
@@ -30,6 +29,9 @@ from migrate.legacy_state import (
     StanzaAttribute,
     Stream,
     SubPoint,
+    difference,
+    fingerprint,
+    labelled,
 )
 from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.target import Target, existing_target

@@ -22,8 +22,7 @@ from migrate import embedded, strmqbrk
 from migrate.contents import StagedFiles
 from migrate.legacy_state import LegacyAuthority, LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.live.applying import Applier, StoppedError
-from migrate.live.checkpoints import Action
-from migrate.live.journal import Journal
+from migrate.live.journal import Action, Journal
 from migrate.live.opening import EmbeddedAdministrator, LiveQueueManager
 from migrate.live.snapshot import LiveState, names, read_live, text
 from migrate.live.undoing import Undoing

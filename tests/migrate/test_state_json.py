@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from migrate import strmqbrk, visibility
+from migrate import source_checks, strmqbrk
 from migrate.contents import pieces
 from migrate.legacy_state import LegacyRetained, LegacyState, Source
 from migrate.plan import PlanOptions
@@ -94,7 +94,7 @@ def test_what_planning_needs_for_each_subscription(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """With a fifth of a retained publication each: 2,400 bytes where nothing else runs in the process."""
-    monkeypatch.setattr(visibility, "_FEW", 50)
+    monkeypatch.setattr(source_checks, "_FEW", 50)
     # Otherwise what other tests have left decides when garbage goes.
     gc.collect()
     gc.freeze()

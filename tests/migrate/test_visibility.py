@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from hypothesis import given, strategies as st
 
-from migrate import strmqbrk, visibility
+from migrate import source_checks, strmqbrk
 from migrate.embedded import applied
 from migrate.legacy_state import LegacyState, LegacySubscription, Publisher, Source, Stream, SubPoint
 from migrate.plan import MigrationPlan, PlanOptions
@@ -85,7 +85,7 @@ def expected(plan: MigrationPlan) -> dict[int, tuple[Counter[str], Counter[str]]
 
 @given(states, st.sampled_from((1, 2, 1000)))
 def test_the_indexes_find_what_trying_one_by_one_finds(state: LegacyState, few: int) -> None:
-    with patch.object(visibility, "_FEW", few):
+    with patch.object(source_checks, "_FEW", few):
         plan = strmqbrk.plan(state, Target.fresh("QM1"), PlanOptions(), NOW)
     wanted = expected(plan)
     assert {view.key[1] for view in plan.visibility} == wanted.keys()
@@ -94,5 +94,5 @@ def test_the_indexes_find_what_trying_one_by_one_finds(state: LegacyState, few: 
             (view.gained_count, view.lost_count), (view.gained, view.lost), wanted[view.key[1]], strict=True
         ):
             assert count == all_topics.total()
-            assert len(shown) == min(count, visibility.EXAMPLES)
+            assert len(shown) == min(count, source_checks.EXAMPLES)
             assert set(shown) <= set(all_topics)

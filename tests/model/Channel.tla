@@ -3,7 +3,7 @@
    two databases: proxy subscriptions, over crashes, other channels that take over, and databases put back from a backup.
 
    A flow waits on the transmission queue with what here wants from now on. A channel puts a batch there with the next
-   sequence number, and then takes it off here: two commits (commands/links/channels/channel.py). There remembers which
+   sequence number, and then takes it off here: two commits (commands/links/channels.py). There remembers which
    flows have arrived that may still be on the transmission queue, and which channel may bring any. If the numbers say
    that the two remember different pasts, here tells everything again. *)
 EXTENDS Naturals, Sequences, FiniteSets

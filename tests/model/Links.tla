@@ -4,7 +4,7 @@
    Programs put publications 1..Legacy on the stream's queue, native programs publish 101..100+Native in the tree. The
    processor has each one delivered here, and those of programs put on the outgoing queue, in one unit of work. One
    pump sends the outgoing queue to the tree, and takes off what the tree has answered; the other puts native
-   publications as commands, and accepts them after that (commands/links/engine/pumps.py).
+   publications as commands, and accepts them after that (commands/links/engine/link.py).
 
    Kind is how far the tree can be believed (docs/live-brokers.md, Order of commits):
      session    it remembers what was not accepted, and knows nothing of what was sent before: MQTT at QoS 1, IBM MQ's

@@ -3,7 +3,7 @@
 
    Commands 1..Commands are on the input queue; each gives one put, and the odd ones change the state. A unit of work
    that changes the state, or what is owed to a queue, puts a record in the place of the one before. MQCMIT decides for
-   commands, puts and record together; then the database follows (commands/links/ibmmq/record.py). A put that its queue
+   commands, puts and record together; then the database follows (commands/links/ibmmq/undelivered.py). A put that its queue
    refuses is kept on the queue of what is owed, and later ones for that queue go behind it (undelivered.py); how many
    are there the bridge has in memory, and reads it for each connection after the record says that the last unit of work
    is decided. *)

@@ -16,10 +16,10 @@ from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.broker.puts import Outgoing, PutKind
 from commands.config.settings import Config, TopicsConfig
 from commands.disk.errors import SupersededError
-from commands.links.channels.channel import Channel
+from commands.links.channels import Channel
 from commands.links.engine.adapter import Sent, TreeUnreachableError, Waiting
 from commands.links.engine.link import Link
-from commands.links.engine.message_for_tree import ForTree, for_tree
+from commands.links.engine.properties import ForTree, for_tree
 from commands.links.engine.spool import Spool
 from commands.links.opening import Places
 from commands.qmgr.processor import Processor

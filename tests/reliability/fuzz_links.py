@@ -10,12 +10,10 @@ from typing import Any, Final
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.links.engine.inbound_writer import CommandPutter, NativePublication
-from commands.links.engine.message_for_tree import ForTree, for_tree, publishing
-from commands.links.engine.properties import native_of as of_record
+from commands.links.engine.properties import ForTree, for_tree, native_of as of_record, publishing
 from commands.links.engine.retained import as_operation
-from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
-from commands.links.mqtt.topics import why_not_topic
-from commands.links.nats.messages import message_for, record_of, subject_of, topic_of
+from commands.links.mqtt.packets import MqttPublication, native_of, packet_for, why_not_topic
+from commands.links.nats.connection import message_for, record_of, subject_of, topic_of
 from rfh2 import CapturedMessage, DecodeError, Folder, Message, Mqmd, Rfh2, decode
 from rfh2.folders import write
 from streams.operations import Publication, PublishToTopic
@@ -234,7 +232,7 @@ def _back(case: Json, back: NativePublication) -> str:
     assert (back.topic, back.payload, back.persistent) == (case["topic"], payload, persistent)
     assert back.priority == case["priority"]
     again = _Queues()
-    CommandPutter("QM2", "mqtt", "DEAD").put(again, replace(back, retain=False))  # type: ignore[arg-type]
+    CommandPutter("QM2", "mqtt", "DEAD").put(again, back._replace(retain=False))  # type: ignore[union-attr]
     return "there and back" if again.puts[0][0] == DEFAULT_STREAM else "not back"
 
 

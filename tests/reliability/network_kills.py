@@ -37,7 +37,7 @@ from typing import Final
 
 from commands.broker.objects import ClusterChannel, LocalQueue, QueueManager
 from commands.network.topology import Position, Topology
-from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
+from commands.qmgr.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
 from commands.qmgr.store.opening import DATABASE, directory_of
 from rfh2 import decode

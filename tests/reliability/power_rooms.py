@@ -17,12 +17,11 @@ from commands.broker.puts import Put, PutKind
 from commands.cli import capture, passwd
 from commands.links.engine.filters import read_state, write_state
 from commands.qmgr.processor import Processor, ProcessorSettings
-from commands.qmgr.store import QueueManagerNotFoundError, QueueManagerStore, StoreDamagedError, UnitOfWork, copying
+from commands.qmgr.store import QueueManagerNotFoundError, QueueManagerStore, StoreDamagedError, UnitOfWork, opening
 from commands.qmgr.store.database import Durability
 from commands.qmgr.store.reading import definitions_in
 from commands.running.capture_files import CaptureFiles
-from commands.running.log_file import LogFile, LogFormat
-from commands.running.recorder import Recorder
+from commands.running.log_file import LogFile, LogFormat, Recorder
 from commands.running.work_page import FixedFile, read_fixed
 from commands.terminal.console import Console
 from migrate import embedded
@@ -223,14 +222,14 @@ class Copy(Room):
                 Store._put(u, number)
 
     def work(self, root: Path, after: After) -> None:
-        copying.copy(root / "from", root / "to", "QM1")
+        opening.copy(root / "from", root / "to", "QM1")
         after("acked")
 
     def look(self, root: Path) -> object:
         return _looked(root / "to")
 
     def go_on(self, root: Path) -> None:
-        copying.copy(root / "from", root / "to", "QM1")
+        opening.copy(root / "from", root / "to", "QM1")
         assert _looked(root / "to") == _looked(root / "from")
 
 

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from commands.broker.objects import QueueManager
-from commands.listener import wire
 from commands.qmgr.store import QueueManagerStore
+from rfh2.channel import segments
 from rfh2.channel.layouts import CAUT, NOTIFICATION, REQUEST_MSGS, SELECTION, SOCKET_ACTION
 from rfh2.channel.segments import HEADER_BYTES, WHOLE, SegmentHeader, SegmentType, Structure, read_segment
 from rfh2.layouts import Layout
@@ -73,14 +73,14 @@ class Soak:
 def serve(home: Path) -> None:
     """Listen, print the port, and the number of segments taken up for each line on standard input."""
     taken = 0
-    length = wire.segment_length
+    length = segments.segment_length
 
     def counted(prefix: bytes) -> int:
         nonlocal taken
         taken += 1
         return length(prefix)
 
-    wire.segment_length = counted
+    segments.segment_length = counted
     with processing(home), listener_at(home, connections=200) as port:
         print(port, flush=True)
         for _ in sys.stdin:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from commands.links.channels import channels
+from commands.links import channels
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.opening import DATABASE, directory_of
 from rfh2.errors import StoreError

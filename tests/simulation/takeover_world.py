@@ -17,7 +17,7 @@ from typing import Any, Final
 from commands.disk.errors import SupersededError
 from commands.disk.lock import WriteTurn
 from commands.links.mqtt import adapter
-from commands.links.mqtt.filters import Filters
+from commands.links.mqtt.sender import Filters
 from commands.qmgr.store import Durability
 from commands.qmgr.store.database import PROCESSOR
 from commands.qmgr.store.opening import DATABASE, directory_of

@@ -32,12 +32,12 @@ import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import NativePublication, Unreadable
-from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.properties import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool, message_key
 from commands.qmgr.link_port import Capability, Feature, How
@@ -129,16 +129,14 @@ class TreeArrivals:
     position: Positions | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared(Generic[P]):
+class Prepared(NamedTuple, Generic[P]):
     """A publication for the tree's client library. lost: the parts that the tree has no field for, in words."""
 
     item: P
     lost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting(Generic[P]):
+class Waiting(NamedTuple, Generic[P]):
     """A message from the outgoing queue, its request, and the form of it for the tree's client library."""
 
     message: StoredMessage
@@ -151,8 +149,7 @@ class Waiting(Generic[P]):
         return message_key(self.message)
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     """The result for *message*. reason: None if the tree has it; else MQRC_*, and *why* says what happened."""
 
     message: StoredMessage

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import DeadLetters
@@ -26,18 +26,9 @@ from commands.links.engine.filters import Positions
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.qmgr.link_port import NATIVE_MARK
 from commands.qmgr.store.port import Queues
+from rfh2 import constants as c
+from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.constants import (
-    MQ_TOPIC_STR_LENGTH,
-    MQEI_UNLIMITED,
-    MQENC_NATIVE,
-    MQFMT_NONE,
-    MQFMT_RF_HEADER_2,
-    MQFMT_STRING,
-    MQPER_PERSISTENT,
-    MQRCCF_COMMAND_FAILED,
-    MQRCCF_TOPIC_ERROR,
-)
 from rfh2.errors import DecodeError, MessageRefusedError, StoreError
 from rfh2.folders import Folder, write
 from rfh2.message import decode_chain
@@ -48,10 +39,12 @@ TENTHS: Final = 10
 # The longest Expiry of a descriptor, in tenths of a second: nearly 7 years.
 LONGEST_EXPIRY: Final = 0x7FFF_FFFF
 _FORMAT_BYTES: Final = 8
+_WITHOUT_HEADER: Final = (c.MQFMT_NONE, c.MQFMT_STRING)
+_KNOWN_BYTES: Final = 4 << 20
+_ENTRY_BYTES: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class NativePublication:
+class NativePublication(NamedTuple):
     """A publication in the form of the tree.
 
     expiry_s: seconds left, None for never. properties: the user's, in order. stamps: publication time and sequence
@@ -67,7 +60,7 @@ class NativePublication:
     properties: tuple[tuple[str, str], ...] = ()
     stamps: tuple[tuple[str, str], ...] = ()
     format: str = ""
-    encoding: int = MQENC_NATIVE
+    encoding: int = c.MQENC_NATIVE
     ccsid: int = UTF8_CCSID
 
     @property
@@ -89,7 +82,7 @@ def format_of(native: NativePublication) -> str:
     try:
         decode_chain(native.payload, native.format, native.ccsid)
     except DecodeError:
-        return MQFMT_NONE
+        return c.MQFMT_NONE
     return native.format
 
 
@@ -97,8 +90,8 @@ def why_not_command(topic: str) -> str | None:
     """Why no command can name *topic*, None where one can."""
     if not topic:
         return "its topic is empty"
-    if len(topic) > MQ_TOPIC_STR_LENGTH:
-        return f"its topic has {len(topic):,} characters; {MQ_TOPIC_STR_LENGTH:,} is the limit"
+    if len(topic) > c.MQ_TOPIC_STR_LENGTH:
+        return f"its topic has {len(topic):,} characters; {c.MQ_TOPIC_STR_LENGTH:,} is the limit"
     bad = next((character for character in topic if not has_room_for(character)), None)
     return None if bad is None else f"its topic has character U+{ord(bad):04X}, which XML does not allow"
 
@@ -119,22 +112,22 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
         psc = write("psc", (("Command", Publish.word), *options, ("Topic", native.topic), *stamps.items()))
     usr, lost = user_folder(native.properties)
     if (announced := format_of(native)) != native.format:
-        native, unfit = replace(native, format=announced), (*unfit, "Format")
+        native, unfit = native._replace(format=announced), (*unfit, "Format")
     header = Rfh2(
         tuple(Folder.of(text) for text in (psc, usr) if text),
         encoding=native.encoding,
         coded_char_set_id=native.ccsid,
         format=native.format,
     )
-    expiry = MQEI_UNLIMITED
+    expiry = c.MQEI_UNLIMITED
     if native.expiry_s is not None:
         expiry = min(max(int(native.expiry_s * TENTHS), 1), LONGEST_EXPIRY)
     mqmd = Mqmd(
         expiry=expiry,
         coded_char_set_id=UTF8_CCSID,
-        format=MQFMT_RF_HEADER_2,
+        format=c.MQFMT_RF_HEADER_2,
         priority=native.priority,
-        persistence=MQPER_PERSISTENT if native.persistent else 0,
+        persistence=c.MQPER_PERSISTENT if native.persistent else 0,
         user_identifier=user[:12],
         appl_origin_data=NATIVE_MARK,
     )
@@ -146,7 +139,7 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
 # It is put in the unit of work of the commands that came up to there. So after a crash the bridge goes on behind the
 # last publication that is a command already, and none becomes one twice.
 
-_MD: Final = Mqmd(format=MQFMT_STRING, persistence=MQPER_PERSISTENT, coded_char_set_id=1208).encode()
+_MD: Final = Mqmd(format=c.MQFMT_STRING, persistence=c.MQPER_PERSISTENT, coded_char_set_id=1208).encode()
 
 
 def keep_position(unit: Queues, queue: str, position: Positions) -> None:
@@ -197,21 +190,28 @@ class CommandPutter:
 
     def __init__(self, qmgr: str, user: str, dead_letter_queue: str) -> None:
         self._user, self._dead_letters = user, DeadLetters(qmgr, dead_letter_queue)
+        # Descriptors and headers, by publications without their data, if that changes nothing in them.
+        self._known: BoundedCache[NativePublication, tuple[bytes, bytes]] = BoundedCache(_KNOWN_BYTES)
 
     def put_all(self, unit: Queues, natives: Sequence[NativePublication | Unreadable]) -> None:
         """Each of them, in order. Raises StoreError."""
         for native in natives:
             if isinstance(native, Unreadable):
-                self.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
+                self.set_aside(unit, Mqmd(), native.payload, c.MQRCCF_COMMAND_FAILED)
             else:
                 self.put(unit, native)
 
     def put(self, unit: Queues, native: NativePublication) -> None:
         """One publication: a command, or a dead letter where it cannot be one. Raises StoreError."""
+        about = native._replace(payload=b"")
+        known = None if native.clears else self._known.get(about)
+        if known is not None:
+            self._put(unit, native, known[0], known[1] + native.payload)
+            return
         why = why_not_command(native.topic)
         if why is not None:
             _log.error("a native publication is put on the dead-letter queue: %s", why)
-            self.set_aside(unit, Mqmd(format=format_of(native)), native.payload, MQRCCF_TOPIC_ERROR)
+            self.set_aside(unit, Mqmd(format=format_of(native)), native.payload, c.MQRCCF_TOPIC_ERROR)
             return
         try:
             mqmd, body, lost = command_for(native, self._user)
@@ -220,21 +220,27 @@ class CommandPutter:
             # A fault of ours, or a value nobody thought of: it must not keep the publications behind it waiting.
             text = "a native publication on topic %s cannot be made a command; it is put on the dead-letter queue"
             _log.error(text, native.topic, exc_info=error)
-            self.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
+            self.set_aside(unit, Mqmd(), native.payload, c.MQRCCF_COMMAND_FAILED)
             return
         if lost:
             _log.warning("topic %s: a native publication loses %s", native.topic, ", ".join(lost))
+        elif native.format in _WITHOUT_HEADER and native.expiry_s is None and native.payload:
+            header = body[: -len(native.payload)]
+            self._known.keep(about, (md, header), _ENTRY_BYTES + 8 * len(header))
+        self._put(unit, native, md, body)
+
+    def _put(self, unit: Queues, native: NativePublication, md: bytes, body: bytes) -> None:
         try:
             now = datetime.now(UTC)
             unit.put(DEFAULT_STREAM, md, body, time=now, user=self._user, application=_APPLICATION)
         except MessageRefusedError as error:
             _log.error("a native publication on %s is set aside: %s", native.topic, error)
-            self.set_aside(unit, mqmd, body, error.reason)
+            self.set_aside(unit, Mqmd.decode(md), body, error.reason)
 
     def set_aside(self, unit: Queues, mqmd: Mqmd, body: bytes, reason: int, queue: str = DEFAULT_STREAM) -> None:
         """Put it on the dead-letter queue. queue: the queue where it was, or its destination."""
         now = datetime.now(UTC)
-        described = replace(mqmd, persistence=MQPER_PERSISTENT)
+        described = replace(mqmd, persistence=c.MQPER_PERSISTENT)
         letter = self._dead_letters.put(described, body, reason, queue, now)
         unit.put(letter.queue, letter.md, letter.body, time=now)
 

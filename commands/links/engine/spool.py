@@ -9,8 +9,8 @@ queue manager the processor would wait too. ``LinkStores`` has the queue, and al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -20,7 +20,7 @@ from commands.broker.puts import DeadLetters
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.port import Queues, UnitOfWork
+from commands.qmgr.store.port import Queues
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from rfh2.layouts import MQMD1
 from rfh2.mqmd import Mqmd
@@ -61,10 +61,6 @@ class Spool(Protocol):
         """Release the queue."""
 
 
-class _NotTakenError(Exception):
-    pass
-
-
 class EmbeddedSpool:
     """The outgoing queue of the embedded queue manager (``Spool``). store: for this spool alone."""
 
@@ -78,10 +74,9 @@ class EmbeddedSpool:
         return list(self._taken)
 
     def done(self, refused: Sequence[Refused] = ()) -> None:
-        taken = {message.seq for message in self._taken}
         with self._store.unit_of_work() as unit:
-            for _ in _removed(unit, self._queue, taken):
-                pass
+            # Whatever the tree has goes, also if it has expired meanwhile.
+            unit.discard(self._queue, [message.seq for message in self._taken])
             for one in refused:
                 put_dead(unit, one, self._store.name, self._dead)
         self._taken = []
@@ -94,21 +89,6 @@ class EmbeddedSpool:
 
     def close(self) -> None:
         self._store.close()
-
-
-def _removed(unit: UnitOfWork, queue: str, taken: set[int]) -> Iterator[StoredMessage]:
-    """Get those messages; if one has expired meanwhile, do not get the next message in its place."""
-    left = set(taken)
-    while left:
-        got: StoredMessage | None = None
-        with suppress(_NotTakenError), unit.savepoint():
-            got = unit.get(queue)
-            if got is not None and got.seq not in left:
-                raise _NotTakenError
-        if got is None or got.seq not in left:
-            return
-        left.discard(got.seq)
-        yield got
 
 
 def put_dead(unit: Queues, refused: Refused, qmgr: str, queue: str) -> None:

@@ -17,19 +17,9 @@ from typing import Final
 
 from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import TopicsConfig
-from commands.links.engine.adapter import (
-    Engine,
-    FilterAnswer,
-    Prepared,
-    Sent,
-    Subscribed,
-    TreeArrivals,
-    TreeRefusedError,
-    Unconnected,
-    Waiting,
-)
+from commands.links.engine import adapter as trees
 from commands.links.engine.inbound_writer import CommandPutter, NativePublication
-from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.properties import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.ibmmq.manager import MqMessages, MqSpool
@@ -72,7 +62,7 @@ CAPABILITIES: Final[tuple[Capability, ...]] = (
 _log = logging.getLogger("qpubsub.mq")
 
 
-class MqAdapter(Unconnected):
+class MqAdapter(trees.Unconnected):
     """The topic tree of one queue manager.
 
     messages: makes a connection to it. together: whether the queues are on the same queue manager, so that one
@@ -120,7 +110,7 @@ class MqAdapter(Unconnected):
 
     # Its life
 
-    def attach(self, engine: Engine[Selection]) -> None:
+    def attach(self, engine: trees.Engine[Selection]) -> None:
         self._engine = engine
 
     # Filters
@@ -156,7 +146,7 @@ class MqAdapter(Unconnected):
 class MqCalls:
     """The calls of one thread to the tree (``TreeClient``). held: all filters that the tree may have."""
 
-    def __init__(self, tree: Tree, engine: Engine[Selection], held: set[Selection]) -> None:
+    def __init__(self, tree: Tree, engine: trees.Engine[Selection], held: set[Selection]) -> None:
         self._tree, self._engine, self._held = tree, engine, held
         self._looked = False
 
@@ -182,7 +172,7 @@ class MqCalls:
                     _log.info("subscription %s of an earlier run is ended", name)
         self._looked = True
 
-    def subscribe(self, filters: Sequence[Selection], urgent: bool) -> Iterator[Subscribed[Selection]]:
+    def subscribe(self, filters: Sequence[Selection], urgent: bool) -> Iterator[trees.Subscribed[Selection]]:
         del urgent  # one is as fast as another
         for selection in filters:
             with self._engine.lock:
@@ -192,10 +182,12 @@ class MqCalls:
             except ConnectionLostError:
                 raise
             except MqError as error:
-                answer = FilterAnswer.REJECTED if error.reason == MQRC_NOT_AUTHORIZED else FilterAnswer.LATER
-                yield Subscribed(selection, answer, str(error))
+                answer = (
+                    trees.FilterAnswer.REJECTED if error.reason == MQRC_NOT_AUTHORIZED else trees.FilterAnswer.LATER
+                )
+                yield trees.Subscribed(selection, answer, str(error))
             else:
-                yield Subscribed(selection)
+                yield trees.Subscribed(selection)
 
     def unsubscribe(self, topic_filter: Selection) -> None:
         self._tree.unsubscribe(topic_filter.name(self._tree.bridge))
@@ -209,7 +201,7 @@ class MqCalls:
             except ConnectionLostError:
                 raise
             except MqError as error:
-                raise TreeRefusedError(str(error), lasting=error.reason == MQRC_NOT_AUTHORIZED) from error
+                raise trees.TreeRefusedError(str(error), lasting=error.reason == MQRC_NOT_AUTHORIZED) from error
             found = TreeRetained(found.natives + there.natives, found.topics | there.topics)
         return found
 
@@ -243,7 +235,7 @@ class MqReceiver:
         """What waits on the queue is found by the next ``take``."""
         return False
 
-    def take(self, limit: int, timeout_s: float) -> TreeArrivals:
+    def take(self, limit: int, timeout_s: float) -> trees.TreeArrivals:
         arrivals = self._taken(limit)
         if arrivals.count:
             return arrivals
@@ -268,7 +260,7 @@ class MqReceiver:
         self.undo()
         self._messages.close()
 
-    def _taken(self, limit: int) -> TreeArrivals:
+    def _taken(self, limit: int) -> trees.TreeArrivals:
         unit = self._unit = self._messages.unit_of_work()
         natives: list[NativePublication] = []
         count = 0
@@ -277,7 +269,7 @@ class MqReceiver:
             native = self._native(unit, message)
             if native is not None:
                 natives.append(native)
-        return TreeArrivals(natives, count, unit if self._together else None)
+        return trees.TreeArrivals(natives, count, unit if self._together else None)
 
     def _native(self, unit: MqUnit, message: StoredMessage) -> NativePublication | None:
         """The publication; None for what this bridge had sent itself, and for what is no publication."""
@@ -322,12 +314,12 @@ class MqSender:
     def __init__(self, messages: MqMessages, own: bool, tree: Tree) -> None:
         self._messages, self._own, self._tree = messages, own, tree
 
-    def prepare(self, wanted: ForTree) -> Prepared[MqPut]:
+    def prepare(self, wanted: ForTree) -> trees.Prepared[MqPut]:
         if wanted.clear:
-            return Prepared((b"", b"", 0))
-        return Prepared(put_for(wanted, self._tree.bridge), wanted.other)
+            return trees.Prepared((b"", b"", 0))
+        return trees.Prepared(put_for(wanted, self._tree.bridge), wanted.other)
 
-    def send(self, batch: Iterable[Waiting[MqPut]]) -> Iterator[Sent]:
+    def send(self, batch: Iterable[trees.Waiting[MqPut]]) -> Iterator[trees.Sent]:
         if not self._own:
             yield from map(self._sent, batch)
             return
@@ -342,7 +334,7 @@ class MqSender:
         if self._own:
             self._messages.close()
 
-    def _sent(self, waiting: Waiting[MqPut]) -> Sent:
+    def _sent(self, waiting: trees.Waiting[MqPut]) -> trees.Sent:
         topic, message = waiting.wanted.topic, waiting.message
         try:
             if waiting.wanted.clear:
@@ -354,12 +346,12 @@ class MqSender:
         except MqError as error:
             if error.reason not in _OF_THE_PUBLICATION:
                 raise
-            return Sent(message, error.reason, f"IBM MQ refuses what is to be done on topic {topic}: {error}")
+            return trees.Sent(message, error.reason, f"IBM MQ refuses what is to be done on topic {topic}: {error}")
         except StoreError:
             raise
         except Exception as error:
             # A fault of ours: it must not keep what is behind it waiting.
             _log.error("topic %s: a publication cannot be published", topic, exc_info=error)
             why = f"message {message.seq} on {message.queue}: it cannot be published"
-            return Sent(message, MQRCCF_COMMAND_FAILED, why)
-        return Sent(message)
+            return trees.Sent(message, MQRCCF_COMMAND_FAILED, why)
+        return trees.Sent(message)

@@ -22,12 +22,11 @@ from commands.disk.errors import QueueManagerInUseError
 from commands.links.engine.spool import Refused, put_dead
 from commands.links.ibmmq.channel import connection_to
 from commands.links.ibmmq.connection import AttributeCache, Connection
-from commands.links.ibmmq.record import LiveState, RecordError, UnitRecord, read_record
-from commands.links.ibmmq.undelivered import UndeliveredBefore
+from commands.links.ibmmq.undelivered import LiveState, RecordError, UndeliveredBefore, UnitRecord, read_record
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.message_table import note_undelivered_elsewhere
 from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.undelivered import note_undelivered_elsewhere
 from rfh2 import mqi_constants as m
 from rfh2.errors import StoreError
 from streams.operations import Effect

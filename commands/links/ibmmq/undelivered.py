@@ -15,28 +15,58 @@ the last connection is decided (``record``). For that reason a unit of work that
 
 The number of failed tries of a queue is in memory too. A message says what this number was when it was put: the
 difference is the number of tries of the message. After a restart the count of the last messages begins again.
+
+The record: the changes of a unit of work to the state, put by the unit of work itself.
+
+State is in SQLite, messages are in IBM MQ, and no commit includes both. So a unit of work puts its changes, as
+messages, on a queue of the bridge, in the same unit of work as the commands that made them: MQCMIT decides for both.
+SQLite is changed after that. After a restart or a new connection the bridge reads the queue first:
+
+    MQCMIT did not happen   the queue holds the record before; SQLite does too; the commands are on their queues again
+    it did, SQLite did not  the queue holds the next record: SQLite catches up
+    both did                nothing to do
+
+Each record replaces the one before, so the queue is never empty after its first use. If it is empty, a unit of work of
+a broken connection still holds the record, and the bridge processes nothing until the queue manager has decided. The
+bridge opens the queue exclusively: two bridges cannot process the same commands.
+
+A record is one message for each effect, so that it fits where the retained publication in it fitted. Its body is the
+length of a JSON text in 4 bytes, the text, then the bytes of the publication. Of several topics in a row that retain
+one publication the first has it, and the others name its index (``with``). Units of work that change no state, which is
+most of them, have no record.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from struct import Struct
 from typing import Any, Final
+from uuid import uuid4
 
+from commands.broker.state import (
+    PublicationRow,
+    publication_of,
+    publication_row,
+    subscription_of,
+    subscription_state,
+)
 from commands.client.errors import MqError
-from commands.disk.errors import UndeliverableError
+from commands.disk.errors import UndeliverableError, readable
 from commands.links.ibmmq.connection import Connection, Got
 from commands.qmgr.backlog import destination, lane_of
+from commands.qmgr.store.database import FAILURES, Connection as DatabaseConnection, Database
 from commands.qmgr.store.messages import StoredMessage
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.errors import QueueError, StoreError
+from rfh2.errors import DecodeError, QueueError, StoreError
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
+from streams import operations
 
 _log = logging.getLogger("qpubsub.mq")
 
@@ -294,3 +324,185 @@ def put_at(mqmd: Mqmd) -> datetime:
         return datetime.strptime(f"{mqmd.put_date}{mqmd.put_time}0000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
     except ValueError:
         return datetime.now(UTC)
+
+
+RECORD_FORMAT: Final = "QPSREC"
+
+
+class RecordError(StoreError):
+    """The record and the state do not belong together; a person must find out why before processing goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRecord:
+    """The changes of unit of work *batch* of the store named *store*."""
+
+    store: str
+    batch: int
+    effects: tuple[operations.Effect, ...] = ()
+
+    def messages(self) -> list[bytes]:
+        """The bodies of its messages; one at least."""
+        count = max(len(self.effects), 1)
+        about: dict[str, Any] = {"store": self.store, "batch": self.batch, "of": count}
+        if not self.effects:
+            return [_body({**about, "index": 0}, b"", b"")]
+        return [_body({**about, "index": at, **row}, md, body) for at, (row, md, body) in enumerate(self._rows())]
+
+    def _rows(self) -> list[tuple[dict[str, Any], bytes, bytes]]:
+        rows: list[tuple[dict[str, Any], bytes, bytes]] = []
+        first: tuple[operations.Published, int] | None = None
+        for at, effect in enumerate(self.effects):
+            if isinstance(effect, operations.SubscriptionAdded):
+                rows.append(({"added": subscription_state(effect.subscription)}, b"", b""))
+            elif isinstance(effect, operations.SubscriptionAltered):
+                states = [subscription_state(effect.before), subscription_state(effect.after)]
+                rows.append(({"altered": states}, b"", b""))
+            elif isinstance(effect, operations.SubscriptionRemoved):
+                rows.append(({"removed": subscription_state(effect.subscription)}, b"", b""))
+            elif isinstance(effect, operations.RetainedStored):
+                topic, publication = effect.retained.topic_string, effect.retained.publication
+                if first is not None and first[0] is publication:
+                    rows.append(({"stored": [topic], "with": first[1]}, b"", b""))
+                    continue
+                first = publication, at
+                *columns, md, body = publication_row(publication)
+                rows.append(({"stored": [topic, *columns]}, md, body))
+            elif isinstance(effect, operations.RetainedCleared):
+                rows.append(({"cleared": effect.topic_string}, b"", b""))
+        return rows
+
+
+def read_record(bodies: Sequence[bytes]) -> UnitRecord | None:
+    """The record that these messages make; None where there are none. Raises RecordError where they make none."""
+    if not bodies:
+        return None
+    try:
+        rows = [_read(body) for body in bodies]
+        rows.sort(key=lambda row: int(row[0]["index"]))
+        first = rows[0][0]
+        complete = [int(row[0]["index"]) for row in rows] == list(range(first["of"]))
+        if not complete or any((r["store"], r["batch"]) != (first["store"], first["batch"]) for r, _, _ in rows):
+            raise RecordError(f"the record has {len(rows)} messages that do not belong together")
+        publications: dict[int, operations.Publication] = {}
+        effects = tuple(effect for row in rows if (effect := _effect(*row, publications)) is not None)
+        return UnitRecord(str(first["store"]), int(first["batch"]), effects)
+    except (ValueError, KeyError, TypeError, IndexError, DecodeError) as error:
+        raise RecordError(f"the message on the record queue is not a record: {error!r}") from error
+
+
+def _effect(
+    row: dict[str, Any], md: bytes, body: bytes, publications: dict[int, operations.Publication]
+) -> operations.Effect | None:
+    """The effect of one row, None where it has none. publications: those of the rows before, by index."""
+    if "added" in row:
+        return operations.SubscriptionAdded(subscription_of(row["added"]))
+    if "altered" in row:
+        before, after = row["altered"]
+        return operations.SubscriptionAltered(subscription_of(before), subscription_of(after))
+    if "removed" in row:
+        return operations.SubscriptionRemoved(subscription_of(row["removed"]))
+    if "stored" in row:
+        topic, *columns = row["stored"]
+        if "with" in row:
+            publication = publications[int(row["with"])]
+        else:
+            at, expires_at, local, persistent = columns
+            publication = publication_of(PublicationRow(at, expires_at, local, persistent, md, body))
+            publications[int(row["index"])] = publication
+        return operations.RetainedStored(operations.RetainedPublication(topic, publication))
+    return operations.RetainedCleared(row["cleared"]) if "cleared" in row else None
+
+
+def _body(row: dict[str, Any], md: bytes, body: bytes) -> bytes:
+    text = json.dumps({**row, "md": len(md)}).encode()
+    return len(text).to_bytes(4, "big") + text + md + body
+
+
+def _read(data: bytes) -> tuple[dict[str, Any], bytes, bytes]:
+    size = int.from_bytes(data[:4], "big")
+    row: dict[str, Any] = json.loads(data[4 : 4 + size])
+    rest = data[4 + size :]
+    return row, rest[: row["md"]], rest[row["md"] :]
+
+
+# Values about IBM MQ in the queue manager's SQLite database: the last record applied, and arrival numbers.
+
+_TABLE: Final = "CREATE TABLE IF NOT EXISTS live (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+_SAVE: Final = """INSERT INTO live (name, value) VALUES (?, ?)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
+_BLOCK: Final = 100_000
+
+
+class LiveState:
+    """Three values: store (which database this is), applied (the last record followed), reserved (arrival numbers)."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._next = self._end = 0
+        self._in_transaction(lambda connection: connection.execute(_TABLE))
+        store = self.read("store")
+        if store is None:
+            store = uuid4().hex
+            self._in_transaction(lambda connection: self._write(connection, "store", str(store)))
+        self.store = store
+
+    @property
+    def applied(self) -> int:
+        """The number of the last record that SQLite holds; 0 before the first."""
+        return self._read_number("applied")
+
+    def follow(self, connection: DatabaseConnection, batch: int) -> None:
+        """In the transaction that is open: record *batch* is held now."""
+        self._write(connection, "applied", str(batch))
+
+    def reserve(self, count: int) -> None:
+        """Reserve *count* arrival numbers, unique even after a crash. No transaction may be open."""
+        if self._end - self._next >= count:
+            return
+        start = max(self._read_number("reserved"), self._highest())
+        end = start + max(count, _BLOCK)
+        self._in_transaction(lambda connection: self._write(connection, "reserved", str(end)))
+        self._next, self._end = start, end
+
+    def number(self) -> int:
+        """The next arrival number. Raises StoreError where none is reserved."""
+        if self._next >= self._end:
+            raise StoreError("no arrival number is reserved")
+        self._next += 1
+        return self._next
+
+    def read(self, name: str) -> str | None:
+        """A value; None where there is none."""
+        try:
+            row = self._database.connection.execute("SELECT value FROM live WHERE name = ?", (name,)).fetchone()
+        except FAILURES as error:
+            raise self._database.translated(error) from error
+        return None if row is None else str(row[0])
+
+    def _highest(self) -> int:
+        # Numbers that the embedded queues have given, should the queue manager have been used with those before.
+        try:
+            return self._database.highest("messages")
+        except FAILURES as error:
+            raise self._database.translated(error) from error
+
+    def _read_number(self, name: str) -> int:
+        with readable(self._database.path, f"value {name} of the live state"):
+            return int(self.read(name) or 0)
+
+    @staticmethod
+    def _write(connection: DatabaseConnection, name: str, value: str) -> None:
+        connection.execute(_SAVE, (name, value))
+
+    def _in_transaction(self, change: Callable[[DatabaseConnection], object]) -> None:
+        connection = self._database.connection
+        try:
+            self._database.begin()
+            try:
+                change(connection)
+                self._database.commit()
+            finally:
+                self._database.rollback()
+        except FAILURES as error:
+            raise self._database.translated(error) from error

@@ -23,11 +23,9 @@ from commands.config.urls import Address
 from commands.links.engine.adapter import Prepared, Sent, TreeUnreachableError, Waiting, too_large
 from commands.links.engine.filters import Positions
 from commands.links.engine.log_adapter import Following, LogAdapter, LogReader, Placed, batches, capabilities_of
-from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.properties import TreeMessage
+from commands.links.engine.properties import ForTree, TreeMessage
 from commands.links.engine.spool import Spool
-from commands.links.kafka.cluster import KafkaCluster
-from commands.links.kafka.records import KafkaRecord, Routes, record_of, records_for
+from commands.links.kafka.cluster import KafkaCluster, KafkaRecord, Routes, record_of, records_for
 from commands.qmgr.link_port import Feature, How
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED
 from rfh2.errors import StoreError

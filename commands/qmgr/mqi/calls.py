@@ -21,20 +21,20 @@ from commands.headers.psc_commands import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority
-from commands.qmgr.mqi.context import OF_CONTEXT, as_put, put_descriptor, require_context
-from commands.qmgr.mqi.delay import delay_of, delayed
 from commands.qmgr.mqi.getting import NO_ID, Ahead, GetOptions, Getting, Got, size_of
-from commands.qmgr.mqi.groups import Current, numbered
 from commands.qmgr.mqi.handles import (
     AsyncPuts,
     ConnectedProgram,
+    Current,
     Defaults,
     Handle,
     Handles,
     Target,
     defaults_of,
     input_options,
+    numbered,
 )
+from commands.qmgr.mqi.putting import OF_CONTEXT, as_put, delay_of, delayed, put_descriptor, require_context
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.transactions import Transactions, XaCall

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 from commands.broker.objects import LocalQueue
 from commands.broker.times import to_microseconds
 from commands.disk.errors import UnknownQueueError
-from commands.qmgr.mqi.groups import Member, Place, is_complete
-from commands.qmgr.mqi.handles import ConnectedProgram, Handle
+from commands.qmgr.mqi.handles import ConnectedProgram, Handle, Member, Place, is_complete
 from commands.qmgr.mqi.refusals import MqiError, check_get
 from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.sending import COD, report

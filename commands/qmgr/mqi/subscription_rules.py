@@ -3,33 +3,32 @@
 A subscription keeps its topic, selector, durability, kind of destination, level and group: a call that says otherwise
 fails with the reason of that attribute. Nothing is changed here, except that a managed queue of a durable subscription
 is made, when everything else is right.
+
+What MQSUB, MQSUBRQ and MQCLOSE ask of the command processor about subscriptions, and what it answers.
+
+Only the processor changes the topic space. So a call that changes it is a message on a queue, as an administration
+command is, and has its place among the commands and publications that programs have put. The answer is a message too,
+with the MsgId of the request as its CorrelId. Both are JSON. A request has the rights of the user who put it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
 
 from commands.broker.authority import Action, queue_on_the_way
 from commands.broker.context import input_queue
 from commands.broker.core import BrokerCore
+from commands.broker.descriptor import HIGHEST_PRIORITY
 from commands.broker.subscription_attributes import options_of_mqso, subscription_options
 from commands.broker.times import tenths_until
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.mqi.subscription_requests import (
-    SubscriptionDescriptor,
-    SubscriptionRequest,
-)
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2 import mqi_constants as m
-from rfh2.constants import (
-    MQRC_DURABILITY_NOT_ALLOWED,
-    MQRC_NOT_AUTHORIZED,
-    MQRC_SELECTOR_NOT_ALTERABLE,
-    MQRC_SUB_INHIBITED,
-    MQRC_TOPIC_NOT_ALTERABLE,
-    MQRC_UNKNOWN_OBJECT_NAME,
-)
+from rfh2 import constants as c, mqi_constants as m
 from rfh2.errors import CommandError
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
@@ -43,6 +42,131 @@ from streams.subscriptions import (
 )
 from streams.topic_objects import ResolvedTopic, TopicObjects
 from streams.topic_strings import construct_topic_string
+
+REQUEST_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REQUEST"
+REPLY_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REPLY"
+_HIGHEST_LEVEL: Final = 9
+_ONE_OF: Final = (
+    (m.MQSO_ALTER, m.MQSO_RESUME),
+    (m.MQSO_ANY_USERID, m.MQSO_FIXED_USERID),
+    (m.MQSO_NEW_PUBLICATIONS_ONLY, m.MQSO_PUBLICATIONS_ON_REQUEST),
+    (m.MQSO_WILDCARD_CHAR, m.MQSO_WILDCARD_TOPIC),
+    (m.MQSO_READ_AHEAD, m.MQSO_NO_READ_AHEAD),
+    (m.MQSO_GROUP_SUB, m.MQSO_MANAGED),
+    (m.MQSO_SET_CORREL_ID, m.MQSO_MANAGED),
+)
+
+
+class Verb(StrEnum):
+    """What is asked for. RETAINED: MQSUBRQ. REMOVE: MQCLOSE with MQCO_REMOVE_SUB, and the end of a program."""
+
+    SUBSCRIBE = "subscribe"
+    RETAINED = "retained"
+    REMOVE = "remove"
+
+
+class SubscriptionDescriptor(BaseModel):
+    """An MQSD. topic_object, topic: ObjectName and ObjectString. expiry: tenths of a second, -1 for none.
+
+    accounting_token, identity_data: as given; they count with MQSO_SET_IDENTITY_CONTEXT alone. shared: whether several
+    programs may have the subscription open, as JMS can ask beside the MQSD. alternate_user: AlternateUserId, which
+    counts with MQSO_ALTERNATE_USER_AUTHORITY alone.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_bytes="hex", val_json_bytes="hex")
+
+    options: int = 0
+    topic_object: str = ""
+    topic: str = ""
+    name: str = ""
+    user_data: str = ""
+    selector: str = ""
+    correl_id: bytes = bytes(24)
+    expiry: int = -1
+    priority: int = m.MQPRI_PRIORITY_AS_PUBLISHED
+    accounting_token: bytes = bytes(32)
+    identity_data: str = ""
+    sub_level: int = 1
+    shared: bool = False
+    alternate_user: str = ""
+
+    def has(self, option: int) -> bool:
+        """Whether *option* (MQSO_*) is set."""
+        return bool(self.options & option)
+
+    @property
+    def durable(self) -> bool:
+        """Whether the subscription outlives its program."""
+        return self.has(m.MQSO_DURABLE)
+
+    @property
+    def managed(self) -> bool:
+        """Whether the queue manager provides the queue."""
+        return self.has(m.MQSO_MANAGED)
+
+    def check(self) -> None:
+        """Raises MqiError for what can be no subscription: 2425, 2440, 2431, 2050, 2424, and 2046 as below."""
+        self._check_options()
+        for text, most, reason in (
+            (self.topic, c.MQ_TOPIC_STR_LENGTH, m.MQRC_TOPIC_STRING_ERROR),
+            (self.name, c.MQ_SUB_NAME_LENGTH, m.MQRC_SUB_NAME_ERROR),
+            (self.user_data, c.MQ_USER_DATA_LENGTH, m.MQRC_SUB_USER_DATA_ERROR),
+            (self.selector, c.MQ_SELECTOR_LENGTH, m.MQRC_SELECTION_STRING_ERROR),
+        ):
+            if len(text) > most or "\0" in text:
+                raise MqiError(reason, f"a string is longer than {most} characters, or has a null in it")
+        if not m.MQPRI_PRIORITY_AS_PUBLISHED <= self.priority <= HIGHEST_PRIORITY:
+            raise MqiError(m.MQRC_PRIORITY_ERROR, f"PubPriority is {self.priority}")
+        if not 0 <= self.sub_level <= _HIGHEST_LEVEL:
+            raise MqiError(m.MQRC_SD_ERROR, f"SubLevel is {self.sub_level}")
+
+    def _check_options(self) -> None:
+        """Raises MqiError 2046 for options that do not go together (IBM's rules for validating MQI options)."""
+        if not self.has(m.MQSO_CREATE | m.MQSO_ALTER | m.MQSO_RESUME):
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "one of MQSO_CREATE, MQSO_ALTER and MQSO_RESUME must be set")
+        for one, other in _ONE_OF:
+            if self.has(one) and self.has(other):
+                raise MqiError(m.MQRC_OPTIONS_ERROR, f"options {one:#x} and {other:#x} cannot be used together")
+        if self.has(m.MQSO_GROUP_SUB) and not self.has(m.MQSO_SET_CORREL_ID):
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "MQSO_GROUP_SUB needs MQSO_SET_CORREL_ID")
+        if self.has(m.MQSO_NEW_PUBLICATIONS_ONLY) and not self.has(m.MQSO_CREATE):
+            raise MqiError(m.MQRC_OPTIONS_ERROR, "MQSO_NEW_PUBLICATIONS_ONLY needs MQSO_CREATE")
+
+
+class SubscriptionRequest(BaseModel):
+    """One request. sub_id: of the subscription; not for ``SUBSCRIBE``.
+
+    qmgr, queue: where the publications go; "" if an existing subscription says it, or the processor makes a managed
+    queue. reply: whether the program waits for the answer. keeper: the number of the connection that has the managed
+    queue of a durable subscription open; the queue stays until it is closed there, 0 for none.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_bytes="hex", val_json_bytes="hex")
+
+    verb: Verb
+    sub_id: bytes = b""
+    descriptor: SubscriptionDescriptor = SubscriptionDescriptor()
+    qmgr: str = ""
+    queue: str = ""
+    reply: bool = True
+    keeper: int = 0
+
+
+class SubscriptionAnswer(BaseModel):
+    """The result. reason: 0 where it is done. why: for people. count: publications that were sent (MQSUBRQ).
+
+    descriptor: the subscription as it now is; topic is its whole topic string. qmgr, queue: where its publications go.
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_bytes="hex", val_json_bytes="hex")
+
+    reason: int = 0
+    why: str = ""
+    sub_id: bytes = b""
+    descriptor: SubscriptionDescriptor = SubscriptionDescriptor()
+    qmgr: str = ""
+    queue: str = ""
+    count: int = 0
 
 
 class SubscriptionRules:
@@ -82,14 +206,14 @@ class SubscriptionRules:
     ) -> None:
         self._check_authority(Action.SUBSCRIBE, topic_string, scheme)
         if not resolved.sub:
-            raise MqiError(MQRC_SUB_INHIBITED, f"topic object {resolved.object_name} has SUB(DISABLED)")
+            raise MqiError(c.MQRC_SUB_INHIBITED, f"topic object {resolved.object_name} has SUB(DISABLED)")
         if wanted.durable and not resolved.durable_subs:
-            raise MqiError(MQRC_DURABILITY_NOT_ALLOWED, f"topic object {resolved.object_name} has DURSUB(NO)")
+            raise MqiError(c.MQRC_DURABILITY_NOT_ALLOWED, f"topic object {resolved.object_name} has DURSUB(NO)")
 
     def _check_authority(self, action: Action, topic_string: str, scheme: WildcardScheme) -> None:
         literal = parse_pattern(topic_string, scheme).literal_topic
         if not self._broker.authority.may_use_topic(self._user, action, literal):
-            raise MqiError(MQRC_NOT_AUTHORIZED, f"user {self._user} has no {action} authority at '{literal}'")
+            raise MqiError(c.MQRC_NOT_AUTHORIZED, f"user {self._user} has no {action} authority at '{literal}'")
 
     def check_owner(self, subscription: Subscription) -> None:
         """Raises MqiError 2434 for a subscription of another user that only he may change."""
@@ -104,7 +228,7 @@ class SubscriptionRules:
         if wanted.managed and wanted.durable:
             model = unit.dynamic.model(resolved.durable_model_queue)
             if model is None:
-                raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {resolved.durable_model_queue}")
+                raise MqiError(c.MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {resolved.durable_model_queue}")
             queue = unit.dynamic.make(model, f"{MANAGED_PREFIX}DURABLE.*", 0, self._user)
             return replace(made, dest_queue=queue.name)
         self._check_destination(made, wanted)
@@ -142,14 +266,14 @@ class SubscriptionRules:
         To another queue manager the transmission queue leads, which has its name.
         """
         if not any(self._broker.authority.may_put(self._user, name) for name in self._names(made)):
-            raise MqiError(MQRC_NOT_AUTHORIZED, f"user {self._user} may not put to {made.dest_queue}")
+            raise MqiError(c.MQRC_NOT_AUTHORIZED, f"user {self._user} may not put to {made.dest_queue}")
 
     def _check_context(self, made: Subscription, wanted: SubscriptionDescriptor) -> None:
         """Raises MqiError 2035 where the program sets the context of what its queue gets, and its user may not."""
         if wanted.has(m.MQSO_SET_IDENTITY_CONTEXT) and not any(
             self._broker.authority.may_set_identity(self._user, name) for name in self._names(made)
         ):
-            raise MqiError(MQRC_NOT_AUTHORIZED, f"user {self._user} may not set the context on {made.dest_queue}")
+            raise MqiError(c.MQRC_NOT_AUTHORIZED, f"user {self._user} may not set the context on {made.dest_queue}")
 
     def _names(self, made: Subscription) -> tuple[str, ...]:
         """The queue here that publications are put to, and the aliases by which the program may have opened it."""
@@ -213,9 +337,9 @@ class SubscriptionRules:
             topic_string, _ = topic_of(wanted, self._broker.objects.topics, existing.wildcard)
             if topic_string != existing.topic_string:
                 why = f"subscription {existing.name} is to {existing.topic_string}"
-                raise MqiError(MQRC_TOPIC_NOT_ALTERABLE, why)
+                raise MqiError(c.MQRC_TOPIC_NOT_ALTERABLE, why)
         if wanted.selector != (existing.selector or "") and (wanted.selector or wanted.has(m.MQSO_ALTER)):
-            raise MqiError(MQRC_SELECTOR_NOT_ALTERABLE, f"subscription {existing.name} has another selector")
+            raise MqiError(c.MQRC_SELECTOR_NOT_ALTERABLE, f"subscription {existing.name} has another selector")
         if wanted.durable == existing.temporary:
             raise MqiError(m.MQRC_DURABILITY_NOT_ALTERABLE, f"subscription {existing.name} keeps its durability")
         if wanted.has(m.MQSO_ALTER) and wanted.managed != existing.managed:
@@ -232,7 +356,7 @@ def topic_of(wanted: SubscriptionDescriptor, topics: TopicObjects, scheme: Wildc
     if wanted.topic_object:
         found = topics.get(wanted.topic_object)
         if found is None:
-            raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no topic object {wanted.topic_object}")
+            raise MqiError(c.MQRC_UNKNOWN_OBJECT_NAME, f"there is no topic object {wanted.topic_object}")
         above = found.topic_string
     try:
         whole = construct_topic_string(above, wanted.topic)

@@ -1,7 +1,7 @@
 """One program's subscriptions: MQSUB, MQSUBRQ, and MQCLOSE of what MQSUB gave.
 
 Each call has two parts, and between them waits for the command processor: ``begin`` puts a request on its queue, and
-``finish`` opens what the answer says (``commands.qmgr.mqi.subscription_requests``). A managed queue of a non-durable
+``finish`` opens what the answer says (``commands.qmgr.mqi.subscription_rules``). A managed queue of a non-durable
 subscription is a temporary dynamic one, made here before: it goes with the program, and the subscription with it. For a
 non-durable subscription to the program's own queue a request for its removal is deferred until the program ends.
 """
@@ -16,28 +16,19 @@ from commands.broker.descriptor import message_id
 from commands.broker.objects import TEMPORARY, new_queue
 from commands.broker.times import to_microseconds
 from commands.disk.errors import UnknownQueueError
+from commands.qmgr.mqi import handles as programs
 from commands.qmgr.mqi.authority import OpenAuthority
-from commands.qmgr.mqi.handles import (
-    ConnectedProgram,
-    Handle,
-    Handles,
-    JoinableSubscription,
-    ManagedQueue,
-    OpenSubscription,
-    SubscriptionUse,
-    defaults_of,
-    input_options,
-)
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.mqi.subscription_requests import (
+from commands.qmgr.mqi.subscription_rules import (
     REPLY_QUEUE,
     REQUEST_QUEUE,
     SubscriptionAnswer,
     SubscriptionDescriptor,
     SubscriptionRequest,
     Verb,
+    scheme_of,
+    topic_of,
 )
-from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.messages import BODY, MD, SEQ
 from commands.qmgr.store.state_table import Close
@@ -68,7 +59,7 @@ class Pending:
     msg_id: bytes
     user: str
     name: str = ""
-    managed: ManagedQueue | None = None
+    managed: programs.ManagedQueue | None = None
     deferred: bytes | None = None
     hobj: int = NO_HANDLE
 
@@ -76,7 +67,7 @@ class Pending:
 class Subscriber:
     """The subscriptions of one connection. handles: what the program has open."""
 
-    def __init__(self, connected: ConnectedProgram, handles: Handles) -> None:
+    def __init__(self, connected: programs.ConnectedProgram, handles: programs.Handles) -> None:
         self._connected, self._handles = connected, handles
         self._may, self.defers = OpenAuthority(connected.topics, connected.application.user), False
         self._pending: list[Pending] = []
@@ -100,9 +91,9 @@ class Subscriber:
         managed = None if use is None else use.managed
         if managed is None and descriptor.managed and not descriptor.durable:
             maker = self._connected.holder if descriptor.shared else self._connected.connection
-            managed = ManagedQueue(self._made(descriptor, maker, user, unit_of_work), maker)
+            managed = programs.ManagedQueue(self._made(descriptor, maker, user, unit_of_work), maker)
         if use is None:
-            use = SubscriptionUse(descriptor.shared, managed)
+            use = programs.SubscriptionUse(descriptor.shared, managed)
         qmgr, queue = self._destination(given, managed)
         request = SubscriptionRequest(verb=Verb.SUBSCRIBE, descriptor=descriptor, qmgr=qmgr, queue=queue)
         try:
@@ -148,7 +139,7 @@ class Subscriber:
             raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {model} for temporary queues")
         return maker.open(model, f"{MANAGED_PREFIX}NDURABLE.*", user)
 
-    def _destination(self, given: Handle | None, managed: ManagedQueue | None) -> tuple[str, str]:
+    def _destination(self, given: programs.Handle | None, managed: programs.ManagedQueue | None) -> tuple[str, str]:
         """Queue manager and queue; blanks where the processor knows them."""
         if managed is not None:
             return self._connected.qmgr, managed.opened.name
@@ -175,11 +166,13 @@ class Subscriber:
                 self._let_go(pending)
                 raise
             self._handles[hobj].sub_id = answer.sub_id
-        self._connected.open_queues.joinable[answer.sub_id] = JoinableSubscription(answer, pending.user, managed)
+        self._connected.open_queues.joinable[answer.sub_id] = programs.JoinableSubscription(
+            answer, pending.user, managed
+        )
         self._pending.remove(pending)
         durable, user = answer.descriptor.durable, pending.user
-        made = OpenSubscription(answer.sub_id, pending.name, durable, hobj, pending.deferred, user)
-        subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=made, managed=managed)
+        made = programs.OpenSubscription(answer.sub_id, pending.name, durable, hobj, pending.deferred, user)
+        subscription = programs.Handle(MQOT_TOPIC, pending.name, 0, subscription=made, managed=managed)
         return self._handles.add(subscription), hobj
 
     def join(self, sub_id: bytes, unit_of_work: Begin) -> tuple[int, int, SubscriptionAnswer]:
@@ -197,9 +190,11 @@ class Subscriber:
         if found.managed is not None:
             found.managed.users += 2
         name = found.answer.descriptor.name
-        return self._handles.add(Handle(MQOT_TOPIC, name, 0, managed=found.managed)), hobj, found.answer
+        return self._handles.add(programs.Handle(MQOT_TOPIC, name, 0, managed=found.managed)), hobj, found.answer
 
-    def _opened(self, answer: SubscriptionAnswer, user: str, managed: ManagedQueue | None, unit_of_work: Begin) -> int:
+    def _opened(
+        self, answer: SubscriptionAnswer, user: str, managed: programs.ManagedQueue | None, unit_of_work: Begin
+    ) -> int:
         """The handle of the local queue to which the subscription of *answer* delivers, now open for input.
 
         Raises MqiError 2035 for a queue of a program from which *user* may not get.
@@ -211,10 +206,10 @@ class Subscriber:
                 self._may.queue(unit, name, _MANAGED_OPTIONS, user)
         if queue is None:
             raise UnknownQueueError(name)
-        options = input_options(queue, _MANAGED_OPTIONS)
+        options = programs.input_options(queue, _MANAGED_OPTIONS)
         self._connected.open_queues.opened(queue.name, options)
         return self._handles.add(
-            Handle(MQOT_Q, name, options, queue.name, defaults=defaults_of(queue), managed=managed)
+            programs.Handle(MQOT_Q, name, options, queue.name, defaults=programs.defaults_of(queue), managed=managed)
         )
 
     def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:
@@ -263,11 +258,11 @@ class Subscriber:
         handles = self._kept_queues(self._subscription(number))
         if handles:
             opened = self._connected.connection.adopted(handles[0].queue)
-            kept = ManagedQueue(opened, self._connected.connection, users=len(handles), option=Close.PURGE)
+            kept = programs.ManagedQueue(opened, self._connected.connection, users=len(handles), option=Close.PURGE)
             for handle in handles:
                 handle.managed = kept
 
-    def _kept_queues(self, subscription: OpenSubscription) -> list[Handle]:
+    def _kept_queues(self, subscription: programs.OpenSubscription) -> list[programs.Handle]:
         """What the program still has open of the managed queue of a durable subscription (guide 4.3)."""
         if not subscription.durable:
             return []
@@ -283,7 +278,7 @@ class Subscriber:
         unit.uncommitted.remove(REPLY_QUEUE, row[SEQ])
         return SubscriptionAnswer.model_validate_json(row[BODY] or b"")
 
-    def _subscription(self, number: int) -> OpenSubscription:
+    def _subscription(self, number: int) -> programs.OpenSubscription:
         subscription = self._handles[number].subscription
         if subscription is None:
             raise MqiError(m.MQRC_HOBJ_ERROR, f"handle {number} is not a subscription")

@@ -15,27 +15,10 @@ from commands.qmgr.mqi.handles import Branch, BranchState, ConnectedProgram
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2.channel.segments import (
-    TMFAIL,
-    TMJOIN,
-    TMNOFLAGS,
-    TMONEPHASE,
-    TMRESUME,
-    TMSTARTRSCAN,
-    TMSUCCESS,
-    TMSUSPEND,
-    XA_OK,
-    XA_RBROLLBACK,
-    XA_RDONLY,
-    XAER_DUPID,
-    XAER_INVAL,
-    XAER_NOTA,
-    XAER_OUTSIDE,
-    XAER_PROTO,
-)
+from rfh2.channel import segments as xa
 from rfh2.mqi_constants import MQCC_FAILED, MQRC_BACKED_OUT
 
-_BEFORE: Final = {TMJOIN: BranchState.ENDED, TMRESUME: BranchState.SUSPENDED}
+_BEFORE: Final = {xa.TMJOIN: BranchState.ENDED, xa.TMRESUME: BranchState.SUSPENDED}
 
 
 class BackedOutError(MqiError):
@@ -106,25 +89,25 @@ class Transactions:
     def _started(self, unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> int:
         branch = self._branches.get(xid)
         if self.current is not None:
-            return XAER_PROTO
+            return xa.XAER_PROTO
         if self.in_syncpoint:
-            return XAER_OUTSIDE
-        if flags == TMNOFLAGS:
+            return xa.XAER_OUTSIDE
+        if flags == xa.TMNOFLAGS:
             if branch is not None or unit.prepared.number(xid) is not None:
-                return XAER_DUPID
+                return xa.XAER_DUPID
             self._numbers += 1
             owner = f"{self._connected.owner(unit)} {self._numbers}"
             branch = Branch(self._connected.number, owner, unit.database.losses)
             self._branches[xid] = branch
         elif flags not in _BEFORE:
-            return XAER_INVAL
+            return xa.XAER_INVAL
         elif branch is None:
-            return XAER_NOTA
+            return xa.XAER_NOTA
         elif (branch.program, branch.state) != (self._connected.number, _BEFORE[flags]):
-            return XAER_PROTO
+            return xa.XAER_PROTO
         branch.state = BranchState.ACTIVE
         self.current = xid
-        return XA_OK
+        return xa.XA_OK
 
     def end(self, _unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_end."""
@@ -132,29 +115,31 @@ class Transactions:
 
     def _left(self, xid: bytes, flags: int) -> int:
         branch = self._branches.get(xid)
-        if flags not in (TMSUCCESS, TMFAIL, TMSUSPEND):
-            return XAER_INVAL
+        if flags not in (xa.TMSUCCESS, xa.TMFAIL, xa.TMSUSPEND):
+            return xa.XAER_INVAL
         if branch is None:
-            return XAER_NOTA
+            return xa.XAER_NOTA
         if branch.program != self._connected.number or branch.state is BranchState.ENDED:
-            return XAER_PROTO
+            return xa.XAER_PROTO
         if branch.state is BranchState.ACTIVE:
             self.current = self.since = None
-        branch.state = BranchState.SUSPENDED if flags == TMSUSPEND else BranchState.ENDED
-        branch.failed |= flags == TMFAIL
-        return XA_OK
+        branch.state = BranchState.SUSPENDED if flags == xa.TMSUSPEND else BranchState.ENDED
+        branch.failed |= flags == xa.TMFAIL
+        return xa.XA_OK
 
     def prepare(self, unit: EmbeddedUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
         """xa_prepare."""
-        return self._unless_failed(unit, xid, lambda owner: (XA_OK if unit.prepared.add(xid, owner) else XA_RDONLY, {}))
+        return self._unless_failed(
+            unit, xid, lambda owner: (xa.XA_OK if unit.prepared.add(xid, owner) else xa.XA_RDONLY, {})
+        )
 
     def commit(self, unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_commit, of a branch that is prepared, or with TMONEPHASE of one that is not."""
-        if flags not in (TMNOFLAGS, TMONEPHASE):
-            return XAER_INVAL, {}
-        if flags == TMNOFLAGS:
+        if flags not in (xa.TMNOFLAGS, xa.TMONEPHASE):
+            return xa.XAER_INVAL, {}
+        if flags == xa.TMNOFLAGS:
             return self._ended(unit, xid, commit=True)
-        return self._unless_failed(unit, xid, lambda owner: (XA_OK, unit.uncommitted.commit(owner)))
+        return self._unless_failed(unit, xid, lambda owner: (xa.XA_OK, unit.uncommitted.commit(owner)))
 
     def rollback(self, unit: EmbeddedUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
         """xa_rollback."""
@@ -163,16 +148,16 @@ class Transactions:
         refused = self._refused(unit, xid)
         if refused:
             return refused, {}
-        return XA_OK, unit.uncommitted.backout(self._branches.pop(xid).owner)
+        return xa.XA_OK, unit.uncommitted.backout(self._branches.pop(xid).owner)
 
     def forget(self, unit: EmbeddedUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
         """xa_forget: of a branch that was ended heuristically, which none is."""
         is_known = xid in self._branches or unit.prepared.number(xid) is not None
-        return (XAER_PROTO if is_known else XAER_NOTA), {}
+        return (xa.XAER_PROTO if is_known else xa.XAER_NOTA), {}
 
     def recover(self, unit: EmbeddedUnitOfWork, flags: int, most: int) -> list[bytes]:
         """xa_recover: up to *most* of those that are in doubt, the next ones with each call of a scan."""
-        if flags & TMSTARTRSCAN:
+        if flags & xa.TMSTARTRSCAN:
             self._scan = [xid for _, xid in unit.prepared.in_doubt()]
         given, self._scan = self._scan[:most], self._scan[most:]
         return given
@@ -194,21 +179,21 @@ class Transactions:
             return refused, {}
         branch = self._branches.pop(xid)
         if branch.failed or branch.losses != unit.database.losses:
-            return XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
+            return xa.XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
         return end(branch.owner)
 
     def _refused(self, unit: EmbeddedUnitOfWork, xid: bytes) -> int:
         """Why a branch that is not prepared cannot be ended; 0 where it can be."""
         branch = self._branches.get(xid)
         if branch is None:
-            return XAER_NOTA if unit.prepared.number(xid) is None else XAER_PROTO
-        return XA_OK if branch.state is BranchState.ENDED else XAER_PROTO
+            return xa.XAER_NOTA if unit.prepared.number(xid) is None else xa.XAER_PROTO
+        return xa.XA_OK if branch.state is BranchState.ENDED else xa.XAER_PROTO
 
     def _ended(self, unit: EmbeddedUnitOfWork, xid: bytes, commit: bool) -> tuple[int, Came]:
         number = unit.prepared.number(xid)
         if number is None:
-            return (XAER_PROTO if xid in self._branches else XAER_NOTA), {}
-        return XA_OK, unit.prepared.end(number, commit)
+            return (xa.XAER_PROTO if xid in self._branches else xa.XAER_NOTA), {}
+        return xa.XA_OK, unit.prepared.end(number, commit)
 
 
 XaCall = Callable[[Transactions, EmbeddedUnitOfWork, bytes, int], tuple[int, Came]]

@@ -14,9 +14,8 @@ from commands.qmgr.store.connection import DYNAMIC_NAME, OpenQueue, ProgramConne
 from commands.qmgr.store.database import Durability
 from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.opening import queue_managers
-from commands.qmgr.store.overview import Overview, QueueOverview
 from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Queues, UnitOfWork
-from commands.qmgr.store.queue_manager import QueueManagerStore
+from commands.qmgr.store.queue_manager import Overview, QueueManagerStore, QueueOverview
 from commands.qmgr.store.state_table import Close
 from rfh2.errors import MessageRefusedError, QueueError
 

@@ -24,19 +24,11 @@ from uuid import uuid4
 
 from commands.broker.connections import NotAnsweredError
 from commands.config.home import PostgresqlHome
-from commands.disk.errors import (
-    QueueManagerInUseError,
-    QueueManagerNotFoundError,
-    ServerAwayError,
-    StoreBusyError,
-    StoreDamagedError,
-    StoreFullError,
-    SupersededError,
-)
+from commands.disk import errors
 from commands.disk.files import make_directory
 from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
 from commands.qmgr.store.database import PROCESSOR, Durability, EngineError
-from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
+from commands.qmgr.store.schema import FIRST_VERSION, NUMBERED, postgresql_script
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError, system_words
 
@@ -146,7 +138,7 @@ class PostgresqlDatabase:
         self.connection = PostgresqlConnection(self._connected())
         if not create and not self._namespace():
             self.close()
-            raise QueueManagerNotFoundError(name, str(home), names(home))
+            raise errors.QueueManagerNotFoundError(name, str(home), names(home))
 
     def _connected(self) -> psycopg.Connection[Any]:
         session = session_with(self._home, self._name)
@@ -174,7 +166,7 @@ class PostgresqlDatabase:
         row = self._begun(waits)
         if self.epoch is not None and row["epoch"] != self.epoch:
             self.rollback()
-            raise SupersededError(self.path, self.epoch, row["epoch"])
+            raise errors.SupersededError(self.path, self.epoch, row["epoch"])
 
     def take_log(self) -> None:
         """The log is the server's."""
@@ -190,7 +182,7 @@ class PostgresqlDatabase:
             self.rollback()
             raise refusal from error
         if found is None:
-            raise StoreDamagedError.unreadable(self.path, "number of the state")
+            raise errors.StoreDamagedError.unreadable(self.path, "number of the state")
         self._row, self._asked = dict(zip(_STATE, map(int, found), strict=True)), None
         self._numbers = {table: self._row[table] for table in NUMBERED}
         return self._row
@@ -326,7 +318,7 @@ class PostgresqlDatabase:
     def _read_state(self) -> dict[str, int]:
         found = self.connection.execute(f"SELECT {', '.join(_STATE)} FROM state").fetchone()
         if found is None:
-            raise StoreDamagedError.unreadable(self.path, "number of the state")
+            raise errors.StoreDamagedError.unreadable(self.path, "number of the state")
         return dict(zip(_STATE, found, strict=True))
 
     def begin_numbers(self, table: str, number: int) -> None:
@@ -422,7 +414,7 @@ class PostgresqlDatabase:
     @contextmanager
     def processor(self, name: str) -> Iterator[None]:
         if not self.try_lock(PROCESSOR):
-            raise QueueManagerInUseError(name, self.holder(PROCESSOR))
+            raise errors.QueueManagerInUseError(name, self.holder(PROCESSOR))
         try:
             yield
         finally:
@@ -514,12 +506,12 @@ class PostgresqlDatabase:
         if not found[0]:
             if self._namespace():
                 why = f"schema {self._schema} is another program's, not a queue manager; it was left as it is"
-                raise StoreDamagedError(self.path, why)
+                raise errors.StoreDamagedError(self.path, why)
             return 0
         version = int(self.connection.execute("SELECT number FROM schema_version").fetchone()[0])
         if version > self.newest:
             why = f"was written by a newer qpubsub (schema {version}, this one knows {self.newest}); use that one"
-            raise StoreDamagedError(self.path, why)
+            raise errors.StoreDamagedError(self.path, why)
         return version
 
     look_at_version = version
@@ -529,7 +521,7 @@ class PostgresqlDatabase:
         with failures():
             if version == 0:
                 session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self._schema)))
-            session.execute(script(version))
+            session.execute(postgresql_script(version))
 
     def json_text(self, column: str, key: str) -> str:
         return f"((CAST({column} AS json) ->> '{key}') COLLATE \"C\")"
@@ -555,17 +547,17 @@ class PostgresqlDatabase:
                 "it was done; look at the queues before you try again"
             )
         if code in ("55P03", "40001", "40P01"):
-            return StoreBusyError(self.path, self.patience_s)
+            return errors.StoreBusyError(self.path, self.patience_s)
         if code.startswith("53") and code != "53300":
-            return StoreFullError(self.path)
+            return errors.StoreFullError(self.path)
         if code.startswith(_LOST[1:]) or code in ("", "25P03"):
             why = f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept"
-            return ServerAwayError(why)
+            return errors.ServerAwayError(why)
         if code in REFUSALS:
             return StoreError(f"{self.path}: {REFUSALS[code].format(error)}")
         if code in ("XX001", "XX002") or code.startswith("42"):
             why = f"{error}: the database is damaged, or another version of qpubsub wrote it; restore a backup"
-            return StoreDamagedError(self.path, why)
+            return errors.StoreDamagedError(self.path, why)
         return StoreError(f"{self.path}: {error}")
 
     def close(self) -> None:

@@ -11,14 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from commands.disk.errors import (
-    DAMAGED,
-    StoreBusyError,
-    StoreDamagedError,
-    StoreFullError,
-    SupersededError,
-    readable,
-)
+from commands.disk import errors
 from commands.disk.files import directory_to_disk, private
 from commands.disk.lock import NAP_S, PROCESSOR_LOCK, HolderLock, WriteTurn, exclusive, is_held
 from commands.qmgr.store import schema
@@ -73,7 +66,7 @@ class SqliteDatabase:
         self._log: WriteAheadLog | None = None
         self._turn = WriteTurn(path.with_name(_TURN_FILE))
         if not create and _is_log_missing(path):
-            raise StoreDamagedError(self.path, _LOG_MISSING.format(path.name))
+            raise errors.StoreDamagedError(self.path, _LOG_MISSING.format(path.name))
         mode = "rwc" if create else "rw" if os.access(path, os.W_OK) else "ro"
         if mode == "ro" and not path.with_name(f"{path.name}-wal").exists():
             mode += "&immutable=1"  # no program has it open, and this user can make no write-ahead log
@@ -107,7 +100,7 @@ class SqliteDatabase:
         self.failure = None
         try:
             if not self._turn.take(deadline):
-                raise StoreBusyError(self.path, self.patience_s)
+                raise errors.StoreBusyError(self.path, self.patience_s)
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be locked: {system_words(error)}") from error
         try:
@@ -126,7 +119,7 @@ class SqliteDatabase:
         found = self.read_epoch()
         if found != epoch:
             self.connection.execute("ROLLBACK")
-            raise SupersededError(self.path, epoch, found)
+            raise errors.SupersededError(self.path, epoch, found)
 
     def begin_making(self) -> None:
         self._write_ahead()
@@ -168,14 +161,14 @@ class SqliteDatabase:
     def versions(self) -> tuple[int, int]:
         row = self.connection.execute("SELECT version, definitions FROM state").fetchone()
         if row is None or type(row[0]) is not int or type(row[1]) is not int:
-            raise StoreDamagedError.unreadable(self.path, "number of the state")
+            raise errors.StoreDamagedError.unreadable(self.path, "number of the state")
         return row[0], row[1]
 
     def highest(self, table: str) -> int:
         row = self.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
         number = 0 if row is None else row[0]
         if type(number) is not int or not 0 <= number < _MOST_NUMBERS:
-            raise StoreDamagedError.unreadable(self.path, f"highest number of {table}")
+            raise errors.StoreDamagedError.unreadable(self.path, f"highest number of {table}")
         return number
 
     def reached(self, table: str, number: int) -> None:
@@ -281,7 +274,7 @@ class SqliteDatabase:
 
     def read_epoch(self) -> int:
         row = self.connection.execute("SELECT epoch FROM state").fetchone()
-        with readable(self.path, "epoch of the processor"):
+        with errors.readable(self.path, "epoch of the processor"):
             return int(row[0])
 
     def _synchronise(self, durability: Durability) -> None:
@@ -336,20 +329,20 @@ class SqliteDatabase:
     def _in_words(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(error, UnicodeDecodeError) or (code is None and "decode" in str(error)):
-            return StoreDamagedError(self.path, f"holds what is not text: {DAMAGED}")
+            return errors.StoreDamagedError(self.path, f"holds what is not text: {errors.DAMAGED}")
         primary = None if code is None else code & 0xFF
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreBusyError(self.path, self.patience_s)
+            return errors.StoreBusyError(self.path, self.patience_s)
         if primary == sqlite3.SQLITE_FULL:
-            return StoreFullError(self.path)
+            return errors.StoreFullError(self.path)
         if primary == sqlite3.SQLITE_NOTADB:
             why = "is not an SQLite database; it was left as it is; restore it from a backup"
-            return StoreDamagedError(self.path, why)
+            return errors.StoreDamagedError(self.path, why)
         if primary == sqlite3.SQLITE_CORRUPT:
-            return StoreDamagedError(self.path, DAMAGED)
+            return errors.StoreDamagedError(self.path, errors.DAMAGED)
         if primary == sqlite3.SQLITE_ERROR:
             # Our own statements are correct, so the schema is not that of this version.
-            return StoreDamagedError(self.path, f"{error}: {DAMAGED}")
+            return errors.StoreDamagedError(self.path, f"{error}: {errors.DAMAGED}")
         if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
             return StoreError(
                 f"{self.path}: cannot be opened for writing ({error}); look at its and its directory's permissions"

@@ -20,16 +20,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final, assert_never
 
-from commands.broker.objects import (
-    Definition,
-    LocalQueue,
-    ModelQueue,
-    Objects,
-    QueueManager,
-    definition_of,
-    dynamic_queue,
-    is_object_name,
-)
+from commands.broker import objects
 from commands.broker.state import publication_row, subscription_state
 from commands.disk.errors import readable
 from commands.qmgr.store import reading
@@ -48,17 +39,7 @@ from rfh2.mqi_constants import (
     MQRC_OPTION_NOT_VALID_FOR_TYPE,
     MQRC_Q_NOT_EMPTY,
 )
-from streams.operations import (
-    Delivery,
-    Effect,
-    Published,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations
 from streams.subscriptions import Subscription
 
 _TABLE: Final = "dynamic_queues"
@@ -103,14 +84,14 @@ class DynamicQueues:
         self._definitions, self._messages, self._clock = definitions, messages, clock
         self._drop_undelivered = drop_undelivered
 
-    def model(self, name: str) -> ModelQueue | None:
+    def model(self, name: str) -> objects.ModelQueue | None:
         """The model queue of that name. Raises StoreDamagedError."""
         row = self._connection.execute(_MODEL, (name,)).fetchone()
         with readable(self._database.path, f"definition of queue {name}"):
-            found = None if row is None else definition_of("qmodel", row[0])
-        return found if isinstance(found, ModelQueue) else None
+            found = None if row is None else objects.definition_of("qmodel", row[0])
+        return found if isinstance(found, objects.ModelQueue) else None
 
-    def make(self, model: ModelQueue, wanted: str, connection: int, owner: str = "") -> LocalQueue:
+    def make(self, model: objects.ModelQueue, wanted: str, connection: int, owner: str = "") -> objects.LocalQueue:
         """Make a queue for *connection*. wanted: its name, or the beginning of one and ``*`` (DynamicQName of MQOPEN).
 
         owner: the user who then has every authority for it.
@@ -122,7 +103,7 @@ class DynamicQueues:
         name = self._name(wanted.rstrip(" "), number)
         if self._connection.execute(_IS_TAKEN, (name,)).fetchone() is not None:
             raise QueueError(MQRC_OBJECT_ALREADY_EXISTS, name, "there is a queue of that name already")
-        made = dynamic_queue(model, name, owner)
+        made = objects.dynamic_queue(model, name, owner)
         self._connection.execute(_INSERT, (number, name, connection if made.is_temporary else None))
         self._database.reached(_TABLE, number)
         self._definitions.save(made)
@@ -174,7 +155,7 @@ class DynamicQueues:
         names = [name for (name,) in self._connection.execute(_OF_CONNECTION, (number,)).fetchall()]
         for name in names:
             queue = self._definitions.look_up(name)
-            if isinstance(queue, LocalQueue):
+            if isinstance(queue, objects.LocalQueue):
                 self._delete(queue)
         self._connection.execute("DELETE FROM connections WHERE number = ?", (number,))
         return len(names)
@@ -194,7 +175,7 @@ class DynamicQueues:
             self._connection.execute("DELETE FROM ended_subscriptions")
         return ended
 
-    def _delete(self, queue: LocalQueue) -> None:
+    def _delete(self, queue: objects.LocalQueue) -> None:
         self._pending.flush()
         self._connection.execute("DELETE FROM messages WHERE queue = ?", (queue.name,))
         self._messages.changed(queue.name)
@@ -207,9 +188,9 @@ class DynamicQueues:
         if wanted.endswith("*"):
             prefix = wanted[:-1]
             name = f"{prefix}{int(self._clock().timestamp()) & 0xFFFF_FFFF:08X}{number & 0xFFFF_FFFF:08X}"
-            valid = len(prefix) <= _LONGEST_PREFIX and is_object_name(name)
+            valid = len(prefix) <= _LONGEST_PREFIX and objects.is_object_name(name)
         else:
-            name, valid = wanted, is_object_name(wanted)
+            name, valid = wanted, objects.is_object_name(wanted)
         if not valid:
             why = "a dynamic queue's name is 1 to 48 of A-Z a-z 0-9 . _ / %, or up to 32 of them and *"
             raise QueueError(MQRC_DYNAMIC_Q_NAME_ERROR, wanted, why)
@@ -290,50 +271,50 @@ class StateTable:
         self._pending.flush()
         return reading.load_state(self._connection, self._database.path, self.retained)
 
-    def load_objects(self) -> Objects:
+    def load_objects(self) -> objects.Objects:
         """The definitions alone. Raises StoreDamagedError."""
         self._pending.flush()
         return reading.load_objects(self._connection, self._database.path)
 
-    def local_queues(self) -> list[LocalQueue]:
+    def local_queues(self) -> list[objects.LocalQueue]:
         """The definitions of local queues. Raises StoreDamagedError."""
         self._pending.flush()
         return reading.local_queues(self._database)
 
-    def save(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
+    def save(self, effects: Iterable[operations.Effect]) -> list[operations.RetainedPublication]:
         """As ``Knowledge.save_effects``. Raises EncodeError for a message that has no bytes."""
-        changes = [effect for effect in effects if not isinstance(effect, Delivery)]
+        changes = [effect for effect in effects if not isinstance(effect, operations.Delivery)]
         if not changes:
             return []
         self.changed()
-        retained: dict[str, RetainedPublication] = {}
-        last: tuple[Published, StoredPublication] | None = None
+        retained: dict[str, operations.RetainedPublication] = {}
+        last: tuple[operations.Published, StoredPublication] | None = None
         pending = self._pending
         for effect in changes:
             match effect:
-                case SubscriptionAdded(subscription):
+                case operations.SubscriptionAdded(subscription):
                     self._save(subscription)
-                case SubscriptionAltered(before, after):
+                case operations.SubscriptionAltered(before, after):
                     if before.sub_id != after.sub_id:
                         pending.execute(_FORGET_SUBSCRIPTION, (before.sub_id,))
                         self._counters.removed(before.sub_id)
                     if before.temporary:
                         pending.execute(_GOES_WITH_NONE, (before.sub_id,))
                     self._save(after)
-                case SubscriptionRemoved(subscription):
+                case operations.SubscriptionRemoved(subscription):
                     pending.execute(_FORGET_SUBSCRIPTION, (subscription.sub_id,))
                     self._counters.removed(subscription.sub_id)
                     if subscription.temporary:
                         pending.execute(_GOES_WITH_NONE, (subscription.sub_id,))
                     elif subscription.managed:
                         self._delete_managed(subscription.dest_queue)
-                case RetainedStored(kept):
+                case operations.RetainedStored(kept):
                     # One that is further back may have lost its last topic meanwhile, and with it its row.
                     if last is None or last[0] is not kept.publication:
                         last = kept.publication, self._publish(kept.publication)
                     pending.retain(kept.topic_string, last[1].number)
-                    retained[kept.topic_string] = RetainedPublication(kept.topic_string, last[1])
-                case RetainedCleared(topic_string):
+                    retained[kept.topic_string] = operations.RetainedPublication(kept.topic_string, last[1])
+                case operations.RetainedCleared(topic_string):
                     last = None
                     pending.execute(_FORGET_RETAINED, (topic_string,))
                     retained.pop(topic_string, None)
@@ -342,9 +323,9 @@ class StateTable:
         pending.flush_if_much()
         return list(retained.values())
 
-    def save_definition(self, definition: Definition) -> None:
+    def save_definition(self, definition: objects.Definition) -> None:
         """As in ``Knowledge``."""
-        if isinstance(definition, QueueManager) and definition.name != self._definitions.qmgr().name:
+        if isinstance(definition, objects.QueueManager) and definition.name != self._definitions.qmgr().name:
             raise StoreError(f"queue manager {self._definitions.qmgr().name} cannot become {definition.name}")
         self._definitions.save(definition)
         self.changed(definitions=True)
@@ -387,7 +368,7 @@ class StateTable:
         if self._definitions.find(queue) is not None and not self._dynamic.is_adopted(queue):
             self._dynamic.close(queue, maker=False, option=Close.PURGE)
 
-    def _publish(self, publication: Published) -> StoredPublication:
+    def _publish(self, publication: operations.Published) -> StoredPublication:
         row = publication_row(publication)
         if self._number is None:
             self._number = self._database.highest("publications")

@@ -17,11 +17,10 @@ from commands.qmgr.store import reading
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.definitions import QueueDefinitions
-from commands.qmgr.store.message_table import MessageTable
+from commands.qmgr.store.message_table import MessageTable, UndeliveredMessages
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.state_table import DynamicQueues, StateTable
 from commands.qmgr.store.uncommitted import Came, Uncommitted
-from commands.qmgr.store.undelivered import UndeliveredMessages
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.errors import StoreError
 

@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import Final
 
 from commands.network.estate_file import Table, TableFileError, TomlLines, hint, made, parsed, read_text
-from migrate.estate.item_rows import ItemRow, Owner, unpacked
 from migrate.estate.overview import EstateOverview
-from migrate.estate.records import FATES, BrokerFiles, Record
+from migrate.estate.records import FATES, BrokerFiles, ItemRow, Owner, Record, unpacked
 from migrate.ledger import Result, Severity, Sums
 from migrate.report.facts import folded, sentence
 from rfh2.errors import MigrationError

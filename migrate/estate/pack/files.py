@@ -25,11 +25,10 @@ from commands.disk.files import make_directory, private
 from commands.network.estate_file import Estate
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, listing
 from migrate.contents import SUMS, disk
-from migrate.estate.item_rows import ItemRow
 from migrate.estate.overview import EstateOverview
 from migrate.estate.pack.collecting import Applications, Impact, collect, ranked_over_all
 from migrate.estate.pack.runbook import runbook, summary
-from migrate.estate.records import BrokerFiles, Record
+from migrate.estate.records import BrokerFiles, ItemRow, Record
 from migrate.ledger import Result
 from migrate.report.html import section
 from migrate.report.outputs import harmless

@@ -19,7 +19,7 @@ from commands.config.home import Home
 from commands.network.estate_file import Estate
 from commands.terminal.counted import counted
 from migrate.checklist import document, in_code, plain
-from migrate.estate.collisions import some
+from migrate.estate.overview import some
 from migrate.estate.pack.collecting import THE_REST, ApplicationImpact, Impact
 from migrate.estate.records import DONE, SCRIPTS, BrokerFiles, Record
 from migrate.ledger import Result, Severity

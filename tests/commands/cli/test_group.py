@@ -9,20 +9,19 @@ import subprocess
 import sys
 import time
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from commands.cli import VERBS, main, report_error
+from commands.cli import ELSEWHERE, VERBS, main, report_error
 from commands.terminal.console import Console, ExitCode
 from rfh2.errors import CaptureError, QPubSubError, StoreError
 from tests.commands.cli_runs import run
 from tests.waiting import PATIENCE_S
 
-THERE = [verb for verb in VERBS if find_spec(f"commands.cli.{verb}") is not None]
+THERE = [verb for verb in VERBS if verb not in ELSEWHERE]
 
 
 def qpubsub(*args: str, home: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:

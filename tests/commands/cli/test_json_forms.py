@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from commands.cli import main
-from commands.options.json_forms import COMPARED, FORMS, model_of
+from commands.cli.schema import COMPARED, FORMS, model_of
 from tests.commands.cli_runs import Working, run
 
 FIXTURES: Final = Path(__file__).parents[3] / "fixtures"

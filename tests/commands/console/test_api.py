@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from commands.console.pages import API_PAGES, PARAMETERS, description
-from commands.console.rendering import address
+from commands.console.server import address
 from rfh2.captures import read_captures
 from tests.commands.console.places import Opened, filled, opened
 

@@ -15,7 +15,7 @@ import pytest
 from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
 from commands.console.pages import MENU
-from commands.console.rendering import address
+from commands.console.server import address
 from commands.qmgr.store import QueueManagerStore
 from streams.operations import SubscriptionAdded
 from streams.subscriptions import Subscription

@@ -15,7 +15,7 @@ from commands.broker.objects import QueueManager
 from commands.cli.demo import demo_files
 from commands.console.access import ConsoleOptions
 from commands.console.pages import MENU, PAGES
-from commands.console.rendering import address
+from commands.console.server import address
 from commands.console.source import LENGTHS_S, MOST_PERIODS, History, Tally
 from commands.network.topology import NeighbourStatus, Relation
 from commands.qmgr.store import QueueManagerStore

@@ -17,9 +17,8 @@ from starlette.testclient import TestClient
 from commands.broker.attribute_kinds import SWITCHES
 from commands.broker.authority import no_groups
 from commands.broker.objects import QueueManager
-from commands.console import queues, topics
-from commands.console.query import Query
-from commands.console.source import History, State
+from commands.console import queues
+from commands.console.source import History, Query, State
 from commands.mqsc.pcf.client import replies, request
 from commands.mqsc.script import parse
 from commands.qmgr.store import QueueManagerStore
@@ -86,7 +85,7 @@ class Asked:
         """The queues, and the subscriptions with topic string, queue, user and identifier, of the console."""
         listing = Listing(self.store)
         state = State(self.store, listing, TopicLevels(listing), History(), datetime.now(UTC), no_groups)
-        listed = topics.subscriptions(state, Query())["rows"]
+        listed = queues.subscriptions(state, Query())["rows"]
         subscriptions = {(each.topic, each.queue, each.user, each.sub_id.hex().upper()) for each in listed}
         return {row["name"] for row in queues.queues(state, Query())["rows"]}, subscriptions
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from commands.links.nats.messages import subject_of, topic_of
+from commands.links.nats.connection import subject_of, topic_of
 from tests.commands.links.mosquitto import free_port, listens
 from tests.waiting import PATIENCE_S, until
 

@@ -18,7 +18,7 @@ from commands.config.settings import KafkaConfig, QueuesConfig, TopicsConfig
 from commands.config.urls import Address
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.trees import KafkaCheck
-from commands.links.kafka.records import Routes
+from commands.links.kafka.cluster import Routes
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import mosquitto, needs_mosquitto

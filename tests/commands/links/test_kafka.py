@@ -16,8 +16,7 @@ from commands.cli import main
 from commands.config.settings import ConfigError, KafkaConfig, TopicsConfig
 from commands.config.urls import parse_address
 from commands.links.kafka.adapter import KafkaAdapter, KafkaSender
-from commands.links.kafka.cluster import KafkaCluster, client_settings
-from commands.links.kafka.records import Routes
+from commands.links.kafka.cluster import KafkaCluster, Routes, client_settings
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError
 from tests.certificates import make_certificates, needs_openssl

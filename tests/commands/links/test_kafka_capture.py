@@ -18,7 +18,7 @@ from commands.cli import main
 from commands.config.settings import ConfigError, QueuesConfig, TopicsConfig
 from commands.config.urls import parse_address, parse_topic_address
 from commands.links.ibmmq.manager import MqMessages
-from commands.running.capture_topic import CaptureTopic
+from commands.running.capture_files import CaptureTopic
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.mqmd import Mqmd

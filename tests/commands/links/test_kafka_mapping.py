@@ -9,9 +9,8 @@ from hypothesis import given, strategies as st
 
 from commands.config.settings import ConfigError, KafkaConfig, KafkaRoute
 from commands.config.urls import parse_address
-from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.properties import native_of
-from commands.links.kafka.records import Routes, record_of, records_for
+from commands.links.engine.properties import ForTree, native_of
+from commands.links.kafka.cluster import Routes, record_of, records_for
 
 NOW = 1_800_000_000_000
 PLAIN = Routes(KafkaConfig())

@@ -15,10 +15,9 @@ import pytest
 from commands.config.settings import TopicsConfig
 from commands.config.urls import parse_address
 from commands.links.engine.adapter import TreeUnreachableError, Waiting
-from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.properties import ForTree
 from commands.links.kafka.adapter import KafkaReader, KafkaSender
-from commands.links.kafka.cluster import KafkaCluster
-from commands.links.kafka.records import Routes
+from commands.links.kafka.cluster import KafkaCluster, Routes
 from commands.qmgr.store.messages import StoredMessage
 from rfh2 import Mqmd
 from tests.waiting import PATIENCE_S, until

@@ -15,7 +15,7 @@ from commands.client.errors import MqError, failure
 from commands.config.settings import Config, TopicsConfig
 from commands.config.urls import PORTS, parse_address
 from commands.links.engine.adapter import Adapter, Sent, Waiting, carries, how
-from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.properties import ForTree
 from commands.links.ibmmq.adapter import MqSender
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How

@@ -16,7 +16,7 @@ import pytest
 
 from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import parse_address
-from commands.links.ibmmq.library import LibraryConnection
+from commands.links.ibmmq.channel import LibraryConnection
 from tests.commands.links.mqi.harness import load, needs_mqi
 
 pytestmark = needs_mqi
@@ -118,7 +118,7 @@ def test_the_package_leaves_messages_as_they_are_where_opentelemetry_is_installe
     pytest.importorskip("opentelemetry.trace")
     load = "from tests.commands.links.mqi.harness import load; load()"
     shows = "import mqcommon; print(mqcommon.OTelFunctions.open)"
-    code = f"{load}; from commands.links.ibmmq.library import _package as package; package(); {shows}"
+    code = f"{load}; from commands.links.ibmmq.channel import _package as package; package(); {shows}"
     environment = {name: value for name, value in os.environ.items() if name != "MQIPY_NOOTEL"}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert ran.stdout == "None\n"

@@ -13,9 +13,8 @@ import pytest
 
 from commands.client.errors import ConnectionLostError
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
-from commands.links.ibmmq.channel import ChannelConnection
-from commands.links.ibmmq.library import LibraryConnection
-from commands.links.ibmmq.record import RecordError
+from commands.links.ibmmq.channel import ChannelConnection, LibraryConnection
+from commands.links.ibmmq.undelivered import RecordError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork

@@ -18,7 +18,7 @@ from commands.config.settings import QueuesConfig
 from commands.config.urls import parse_address
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
-from commands.links.ibmmq.record import RecordError
+from commands.links.ibmmq.undelivered import RecordError
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import is_there
@@ -407,8 +407,7 @@ def _killed_when(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> 
     def end(*_: object) -> None:
         raise EndError
 
-    from commands.links.ibmmq.channel import ChannelConnection
-    from commands.links.ibmmq.library import LibraryConnection
+    from commands.links.ibmmq.channel import ChannelConnection, LibraryConnection
     from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 
     with monkeypatch.context() as patch:

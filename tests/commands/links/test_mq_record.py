@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commands.links.ibmmq.record import RecordError, UnitRecord, read_record
+from commands.links.ibmmq.undelivered import RecordError, UnitRecord, read_record
 from rfh2 import Mqmd, decode
 from streams.operations import (
     Effect,

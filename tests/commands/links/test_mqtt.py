@@ -14,7 +14,7 @@ from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.config.settings import Config, TopicsConfig
 from commands.links.opening import Places
 from commands.mqsc.script import parse
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import CapturedMessage, Folder, Mqmd, Rfh1, Rfh2, decode

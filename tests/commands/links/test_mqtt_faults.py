@@ -19,13 +19,12 @@ import pytest
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import parse_address
-from commands.links.engine.message_for_tree import publishing
-from commands.links.engine.pumps import OutboundPump
-from commands.links.mqtt.adapter import MqttAdapter
+from commands.links.engine.link import OutboundPump
+from commands.links.engine.properties import publishing
+from commands.links.mqtt.adapter import MqttAdapter, Snapshots
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.packets import Granted, MqttPublication
 from commands.links.mqtt.sender import MqttSender
-from commands.links.mqtt.snapshots import Snapshots
 from commands.qmgr.store.messages import StoredMessage
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, PublishToTopic

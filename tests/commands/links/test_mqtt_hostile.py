@@ -16,11 +16,19 @@ from hypothesis import given, strategies as st
 from commands.broker.objects import QueueManager
 from commands.headers.registry import parse
 from commands.links.engine.inbound_writer import CommandPutter, NativePublication, command_for, why_not_command
-from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.properties import ForTree
 from commands.links.engine.retained import usable
 from commands.links.engine.threads import Backoff
-from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
-from commands.links.mqtt.topics import MAX_BYTES, escaped, unescaped, why_not_text, why_not_topic
+from commands.links.mqtt.packets import (
+    MAX_BYTES,
+    MqttPublication,
+    escaped,
+    native_of,
+    packet_for,
+    unescaped,
+    why_not_text,
+    why_not_topic,
+)
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Mqmd, Rfh1, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
@@ -373,9 +381,9 @@ def test_a_thread_that_ends_all_the_same_ends_the_process(tmp_path: Path, broker
 
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     broken = {
-        "inward": "commands.links.engine.pumps.InboundPump._one_batch",
-        "outward": "commands.links.engine.pumps.OutboundPump.one_batch",
-        "keeper": "commands.links.engine.keeper.Keeper.one_round",
+        "inward": "commands.links.engine.link.InboundPump._one_batch",
+        "outward": "commands.links.engine.link.OutboundPump.one_batch",
+        "keeper": "commands.links.engine.link.Keeper.one_round",
     }[thread]
     module, owner, name = broken.rsplit(".", 2)
     program = (

@@ -12,11 +12,10 @@ from hypothesis import given, strategies as st
 from commands.headers.registry import parse
 from commands.links.engine.filters import FilterTree
 from commands.links.engine.inbound_writer import NativePublication, command_for, why_not_command
-from commands.links.engine.message_for_tree import ForTree, clearing, for_tree, publishing
+from commands.links.engine.properties import ForTree, clearing, for_tree, publishing
 from commands.links.engine.retained import LinkScope, TreeRetained, as_operation, differences
-from commands.links.mqtt.filters import Filters
-from commands.links.mqtt.packets import FENCE, MqttPublication, native_of, packet_for
-from commands.links.mqtt.topics import filter_of, why_not_topic
+from commands.links.mqtt.packets import FENCE, MqttPublication, filter_of, native_of, packet_for, why_not_topic
+from commands.links.mqtt.sender import Filters
 from rfh2 import DecodeError, Folder, Mqmd, Rfh1, Rfh2, decode
 from rfh2.message import Message
 from streams.operations import ClearRetained, Publication, PublishToTopic, RetainedPublication

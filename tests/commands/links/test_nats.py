@@ -17,9 +17,8 @@ import pytest
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import parse_address
-from commands.links.nats.adapter import NatsAdapter
+from commands.links.nats.adapter import NatsAdapter, NatsLogs
 from commands.links.nats.connection import Names
-from commands.links.nats.logs import NatsLogs
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import decode
 from rfh2.errors import StoreError

@@ -14,10 +14,9 @@ from hypothesis import given, strategies as st
 from commands.links.engine.filters import FilterTree, selected
 from commands.links.engine.inbound_writer import NativePublication
 from commands.links.engine.log_adapter import filter_of
-from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.properties import native_of
-from commands.links.nats.logs import ConsumerPlace, NatsReader
-from commands.links.nats.messages import MESSAGE_ID, cover, message_for, record_of, subject_of, topic_of, wildcards_of
+from commands.links.engine.properties import ForTree, native_of
+from commands.links.nats.adapter import ConsumerPlace, NatsReader
+from commands.links.nats.connection import MESSAGE_ID, cover, message_for, record_of, subject_of, topic_of, wildcards_of
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 

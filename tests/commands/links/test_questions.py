@@ -1,4 +1,4 @@
-"""What a tree is asked before a command can be processed (``commands.links.engine.lookups``)."""
+"""What a tree is asked before a command can be processed (``commands.links.engine.filter_registry``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from commands.links.engine.lookups import Questions
+from commands.links.engine.filter_registry import Questions
 from commands.qmgr.link_port import TreeNotAskedError
 
 

@@ -17,7 +17,7 @@ from commands.config.settings import ChannelRule
 from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions, ListenerThread
 from commands.listener.session import Bounds
-from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.admin import PcfCommandServer
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

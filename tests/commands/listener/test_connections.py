@@ -27,7 +27,7 @@ from commands.mqsc.answers import Answer
 from commands.mqsc.pcf.attributes import CONNECTION_ID, GENERIC_CONNECTION_ID
 from commands.mqsc.pcf.client import replies
 from commands.mqsc.script import parse
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore, listeners
 from commands.qmgr.store.listeners import SOCKETS, AskedListeners, reached
 from commands.qmgr.store.queue_manager import utc_now

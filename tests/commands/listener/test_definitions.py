@@ -20,13 +20,12 @@ from commands.broker.authority import no_groups
 from commands.broker.channel_objects import ServerChannel, TcpListener
 from commands.broker.objects import Objects, QueueManager
 from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
-from commands.listener.places import place_of
 from commands.listener.security import Credentials, Identity, Security, tls_refusal
-from commands.listener.server import ListenerThread, listener_of
+from commands.listener.server import ListenerThread, listener_of, place_of
 from commands.mqsc.administration import Administration
 from commands.mqsc.execute import execute
 from commands.mqsc.script import parse
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
 from streams import TopicSpace

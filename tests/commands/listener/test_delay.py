@@ -16,8 +16,8 @@ import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, DEFAULT_STREAM, DELAY_QUEUE, LocalQueue, QueueManager
 from commands.broker.puts import Outgoing, PutKind
-from commands.qmgr.mqi.delay import DelayedMessages, delay_of, delayed
 from commands.qmgr.mqi.handles import OpenQueues
+from commands.qmgr.mqi.putting import DelayedMessages, delay_of, delayed
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.uncommitted import Uncommitted

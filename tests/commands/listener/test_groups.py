@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commands.qmgr.mqi.groups import Current, Member, is_complete, numbered
+from commands.qmgr.mqi.handles import Current, Member, is_complete, numbered
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.segments import SegmentType
 from rfh2.mqi_constants import (

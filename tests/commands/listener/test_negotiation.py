@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.listener.negotiation import Most, NegotiationAnswer, answer
+from commands.listener.wire import Most, NegotiationAnswer, answer_to_offer
 from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
 from rfh2.channel.segments import Structure, turned
 from rfh2.errors import DecodeError
@@ -37,7 +37,7 @@ def offer(length: int = WHOLE, **fields: int) -> bytes:
 
 
 def answered(data: bytes, **options: int) -> NegotiationAnswer:
-    return answer(data, "little", "QM1", bytes(12), Most(**options))
+    return answer_to_offer(data, "little", "QM1", bytes(12), Most(**options))
 
 
 def test_an_offer_that_is_accepted() -> None:

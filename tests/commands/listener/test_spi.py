@@ -10,9 +10,8 @@ from select import select
 
 import pytest
 
-from commands.listener.streaming import FAILURE
 from rfh2.channel.layouts import LPOO, MQGMO, MQOD, SPGO2, SPI, SPI_BLOCK
-from rfh2.channel.segments import SegmentType, Structure
+from rfh2.channel.segments import FAILURE, SegmentType, Structure
 from rfh2.mqi_constants import (
     MQGMO_SYNCPOINT,
     MQOO_INPUT_SHARED,

@@ -17,9 +17,8 @@ from hypothesis import given, strategies as st
 from commands.broker.authority import no_groups
 from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue
 from commands.mqsc.script import parse
-from commands.qmgr.admin.runner import StatementRunner
-from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
-from commands.qmgr.mqi.subscription_rules import described
+from commands.qmgr.admin import StatementRunner
+from commands.qmgr.mqi.subscription_rules import SubscriptionDescriptor, SubscriptionRequest, Verb, described
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
 from rfh2.channel.layouts import MQSD

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from commands.broker.attribute_kinds import Shown
 from commands.broker.authority import no_groups
 from commands.cli import main
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
 from rfh2.channel.segments import (

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from commands.broker.objects import LocalQueue
 from commands.monitoring.catalogue import METRICS, PLATFORM, Kind
 from commands.monitoring.metrics import Chosen, EventCounter, ProcessorMetrics, StateCollector, chosen
-from commands.monitoring.observer import Observing
+from commands.monitoring.opening import Observing
 from commands.monitoring.server import Health
 from commands.qmgr.link_port import LinkState
 from commands.qmgr.processor import Processor

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from commands.monitoring.metrics import ProcessorMetrics
-from commands.monitoring.observer import Observing
+from commands.monitoring.opening import Observing
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork

@@ -14,7 +14,7 @@ pytest.importorskip("opentelemetry.sdk.trace")
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from commands.monitoring.observer import Observing
+from commands.monitoring.opening import Observing
 from commands.monitoring.tracing import Tracing, exporter_to
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork

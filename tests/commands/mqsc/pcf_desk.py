@@ -12,7 +12,7 @@ from typing import Any
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.objects import ADMIN_COMMAND_QUEUE
-from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.admin import PcfCommandServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import pcf_admin_names as c

@@ -18,7 +18,7 @@ from commands.mqsc.execute import execute
 from commands.mqsc.script import parse
 from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Position
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.replay.network.local import NetworkSetup, QueueManagerSetup
 from commands.running.status import status_of
 from streams import TopicSpace

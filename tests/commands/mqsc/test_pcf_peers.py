@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.admin import PcfCommandServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2.mqmd import Mqmd

@@ -21,9 +21,9 @@ from typing import Self, cast
 from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
 from commands.config.home import Home
-from commands.links.channels.channels import Channels
+from commands.links.channels import Channels
 from commands.mqsc.script import parse
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.messages import StoredMessage

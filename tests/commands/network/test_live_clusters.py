@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.broker.objects import QueueManager
-from commands.links.channels.channels import RepositoryManager
+from commands.links.channels import RepositoryManager
 from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Link, Position
-from commands.qmgr.network import flow_messages
-from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word
+from commands.qmgr import flow_messages
+from commands.qmgr.flow_messages import INTER_QMGR_CONTROL, Word
 from commands.qmgr.store import QueueManagerStore, StoreBusyError
 from commands.qmgr.store.opening import directory_of
 from commands.replay.network.local import NetworkSetup, QueueManagerSetup

@@ -15,9 +15,9 @@ from hypothesis import given, strategies as st
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.config.home import Home, PostgresqlHome
-from commands.links.channels.channel import Channel
-from commands.qmgr.admin.pcf_server import PcfCommandServer
-from commands.qmgr.network.flow_messages import FOLDER
+from commands.links.channels import Channel
+from commands.qmgr.admin import PcfCommandServer
+from commands.qmgr.flow_messages import FOLDER
 from commands.qmgr.processor import Processor
 from commands.qmgr.sending import transmitted
 from commands.qmgr.store import QueueManagerStore

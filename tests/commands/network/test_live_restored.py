@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from commands.links.channels import channel
-from commands.links.channels.channel import SequenceState, number_after, sequence_state
+from commands.links import channels
+from commands.links.channels import SequenceState, number_after, sequence_state
 from commands.network.topology import Link
-from commands.qmgr.network import flow_messages
-from commands.qmgr.network.flow_messages import INTER_QMGR_FANREQ
+from commands.qmgr import flow_messages
+from commands.qmgr.flow_messages import INTER_QMGR_FANREQ
 from commands.qmgr.store.neighbours import NeighbourRecords
 from rfh2.captured import CapturedMessage
 from rfh2.message import decode
@@ -235,7 +235,7 @@ def test_two_that_are_interrupted_while_they_synchronise_do_it_again(
         def killed(*_: object) -> None:
             raise KilledError
 
-        owner = NeighbourRecords if step == "number_sent" else channel
+        owner = NeighbourRecords if step == "number_sent" else channels
         with monkeypatch.context() as patch:
             patch.setattr(owner, step, killed)
             with pytest.raises(KilledError):
@@ -354,4 +354,4 @@ def test_only_publications_and_deletions_come_back(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_of_a_neighbour_is_never_less_than_before() -> None:
-    assert channel.Refresh.NOTHING < channel.Refresh.PROXIES < channel.Refresh.ALL
+    assert channels.Refresh.NOTHING < channels.Refresh.PROXIES < channels.Refresh.ALL

@@ -14,9 +14,8 @@ from commands.config.home import Home, PostgresqlHome
 from commands.disk.errors import QueueManagerExistsError, QueueManagerInUseError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore, queue_managers
-from commands.qmgr.store.copying import _TABLES, copy
-from commands.qmgr.store.opening import connect
-from commands.qmgr.store.postgresql_schema import NUMBERED
+from commands.qmgr.store.opening import _TABLES, connect, copy
+from commands.qmgr.store.schema import NUMBERED
 from tests.commands.cli_runs import run
 from tests.commands.qmgr.test_dynamic_queues import STREAM, publish, register, send
 from tests.postgresql import needs_postgresql
@@ -87,7 +86,7 @@ def test_there_and_back_all_is_the_same(filled: Path, database: PostgresqlHome, 
 KILLED = """
 import os, sys
 from commands.config.home import parse_home
-from commands.qmgr.store.copying import copy
+from commands.qmgr.store.opening import copy
 from commands.qmgr.store.opening import making
 from commands.qmgr.store.postgresql_database import PostgresqlDatabase
 from commands.qmgr.store.sqlite_database import SqliteDatabase

@@ -24,10 +24,9 @@ from commands.broker.objects import (
 )
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import Program
-from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues, Target
+from commands.qmgr.mqi.handles import Application, ConnectedProgram, OpenQueues, Target
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, REQUEST_QUEUE
+from commands.qmgr.mqi.subscription_rules import REPLY_QUEUE, REQUEST_QUEUE
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
 from rfh2.errors import QueueError

@@ -14,8 +14,8 @@ from commands.disk.lock import exclusive
 from commands.network.topology import Link
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
+from commands.qmgr.store.message_table import undelivered_overview
 from commands.qmgr.store.opening import DATABASE
-from commands.qmgr.store.undelivered import undelivered_overview
 from rfh2 import encode
 from streams.operations import RetainedCleared
 from streams.topic_objects import DEFAULT_TOPIC_OBJECTS

@@ -10,11 +10,12 @@ from hypothesis import given, strategies as st
 
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing
-from commands.links.engine import message_for_tree
-from commands.links.engine.message_for_tree import ForTree, for_tree, publishing
+from commands.links.engine import properties
+from commands.links.engine.properties import ForTree, for_tree, publishing
 from commands.mqsc.broker import Broker
-from commands.qmgr import linked_tree
-from commands.qmgr.linked_tree import TreeForms
+from commands.qmgr import loaded
+from commands.qmgr.loaded import TreeForms
+from commands.templates.parts import parts_of
 from rfh2.errors import DecodeError
 from rfh2.message import decode
 from streams.operations import PublishToTopic
@@ -44,7 +45,7 @@ class World:
         self.answered = 0
 
     def check(self, arrival: Arrival) -> None:
-        answer = self.forms.answer(arrival)
+        answer = self.forms.answer(arrival, parts_of(arrival))
         outcome = self.broker.trace(arrival)
         published = [each for each in outcome.operations if isinstance(each, PublishToTopic)]
         wanted = tuple(
@@ -67,7 +68,7 @@ def _read(put: Outgoing) -> ForTree | None:
     """What the link reads in a message for the tree, which may remember an earlier one; None where it is damaged."""
     md = put.md
     try:
-        plain = message_for_tree._for_tree(decode(put.body, md))
+        plain = properties._for_tree(decode(put.body, md))
     except DecodeError:
         with pytest.raises(DecodeError):
             for_tree(md, put.body)
@@ -109,7 +110,7 @@ def test_publications_without_an_equal_have_a_form() -> None:
 
 
 def test_forms_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linked_tree, "_MOST_FORMS", 10)
+    monkeypatch.setattr(loaded, "_MOST_FORMS", 10)
     program = replace(PLAIN, psc="<psc><Command>Publish</Command><Topic>{topic}</Topic></psc>")
     world = World()
     for number in range(1, 36):

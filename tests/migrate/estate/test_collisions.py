@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrate.estate.collisions import Crossing, estate_findings, prefixes_in_use, proposed_prefixes
+from migrate.estate.overview import Crossing, estate_findings, prefixes_in_use, proposed_prefixes
 from migrate.estate.records import Survey
 from migrate.ledger import Severity
 

@@ -14,7 +14,7 @@ import pytest
 
 from commands.config.home import Home, PostgresqlHome
 from commands.qmgr.store import QueueManagerStore
-from migrate.estate import workers
+from migrate.estate import live_acting
 from migrate.legacy_state import LegacyState, LegacySubscription, Publisher, Relation, Source, Stream, Unread
 from migrate.readers import state_json
 from tests.commands.cli_runs import Ran, run
@@ -254,7 +254,7 @@ def test_a_worker_that_is_killed_is_told_and_the_next_call_finishes(
         assert os.getpid() != parent
         os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(workers, "_guarded", killed)
+    monkeypatch.setattr(live_acting, "_guarded", killed)
     ran = place.estate("apply", "--create")
     assert ran.code == 2
     assert "its process was killed (signal 9)" in ran.out + ran.talk

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from commands.network.estate_file import TableFileError, TomlLines, parsed
-from migrate.estate.item_rows import ItemRow, Owner, packed
 from migrate.estate.pack.collecting import THE_REST, Applications, parse_applications
-from migrate.estate.records import FATES, BrokerFiles, BrokerState, Record
+from migrate.estate.records import FATES, BrokerFiles, BrokerState, ItemRow, Owner, Record, packed
 from migrate.ledger import Reason, Result, Severity, Sums
 from tests.browser import chromium, needs_chromium
 from tests.commands.cli_runs import run

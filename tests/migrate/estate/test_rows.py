@@ -12,11 +12,10 @@ from hypothesis import given, strategies as st
 from commands.mqsc.administration import Administration
 from commands.network.estate_file import EstateQueueManager
 from migrate.embedded import applied
-from migrate.estate import item_rows
-from migrate.estate.item_rows import ItemRow, Owner, plan_differences
+from migrate.estate import records
 from migrate.estate.overview import EstateOverview, of_overview
 from migrate.estate.pack.collecting import Applications
-from migrate.estate.records import BrokerState, Record
+from migrate.estate.records import BrokerState, ItemRow, Owner, Record, plan_differences
 from migrate.ledger import Result, Sums, total
 from migrate.legacy_state import LegacyState
 from migrate.live.differences import compare
@@ -36,7 +35,7 @@ tools = st.sampled_from(Tool)
 @given(states, targets, tools, st.booleans())
 def test_every_item_is_in_one_sum_and_one_application(state: LegacyState, kind: str, tool: Tool, force: bool) -> None:
     plan, _ = planned(state, kind, tool, force)
-    rows = list(item_rows.rows_of(plan))
+    rows = list(records.rows_of(plan))
     sums = Sums.of((row.result for row in rows), sum(1 for _ in state.items()))
     assert sums == plan.sums
     applications = Applications()
@@ -53,14 +52,14 @@ def test_every_item_is_in_one_sum_and_one_application(state: LegacyState, kind: 
 @given(states, targets, tools)
 def test_rows_survive_their_file(state: LegacyState, kind: str, tool: Tool) -> None:
     plan, _ = planned(state, kind, tool, False)
-    rows = list(item_rows.rows_of(plan))
+    rows = list(records.rows_of(plan))
     with TemporaryDirectory() as place:
         path = Path(place) / "rows"
-        path.write_bytes(item_rows.packed(rows))
-        again = list(item_rows.unpacked(path))
+        path.write_bytes(records.packed(rows))
+        again = list(records.unpacked(path))
     assert again == rows
     assert plan_differences(rows, again) == []
-    assert item_rows.decided(reversed(again)) == item_rows.decided(rows)
+    assert records.decided(reversed(again)) == records.decided(rows)
 
 
 @given(states, targets, tools, st.booleans())
@@ -123,9 +122,9 @@ def test_sums_that_do_not_agree() -> None:
 
 def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "rows"
-    path.write_bytes(item_rows.packed([row("a")])[:-9])
+    path.write_bytes(records.packed([row("a")])[:-9])
     with pytest.raises(MigrationError, match="plan the broker again"):
-        list(item_rows.unpacked(path))
+        list(records.unpacked(path))
 
 
 def test_of_many_brokers_those_without_anything_to_look_at_share_lines() -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from commands.mqsc.answers import Answer
 from commands.mqsc.pcf.json_commands import answered, is_structured, read_command
 from commands.mqsc.script import Statement
-from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from tests.migrate.legacy_messages import NOW
 from tests.waiting import PATIENCE_S

@@ -21,7 +21,7 @@ from commands.config.urls import parse_address
 from commands.disk.errors import UnknownQueueError
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.unit import MqUnit
-from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.admin import PcfCommandServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.messages import StoredMessage

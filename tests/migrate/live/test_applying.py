@@ -15,11 +15,10 @@ import pytest
 
 from commands.mqsc.script import Statement
 from migrate.live import journal as journal_module
-from migrate.live.administrator import Outcome, Row
 from migrate.live.applying import Applier, wanted_checkpoints
 from migrate.live.journal import Journal
 from migrate.live.loading import PROGRESS_QUEUE
-from migrate.live.snapshot import read_live
+from migrate.live.snapshot import Outcome, Row, read_live
 from migrate.live.undoing import Undoing
 from migrate.planned_state import read_planned
 from tests.commands.cli_runs import run

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.mqsc.script import parse
-from migrate.live.administrator import statement_of
 from migrate.live.decisions import altered_later, decide, follow, key_of
-from migrate.live.snapshot import names, read_live
+from migrate.live.snapshot import names, read_live, statement_of
 from tests.migrate.live.memory import MemoryAdministrator, memory
 
 SCRIPT = """

@@ -8,8 +8,8 @@ import pytest
 
 from commands.broker.objects import kind_of
 from commands.config.settings import AdminConfig
-from migrate.live.checkpoints import Action, checkpoints
 from migrate.live.differences import How
+from migrate.live.journal import Action, checkpoints
 from migrate.planned_state import PlannedHeading, planned_objects, read_planned
 from tests.migrate.cases import Case
 

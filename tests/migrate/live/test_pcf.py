@@ -9,8 +9,8 @@ import pytest
 
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import COMMANDS
-from migrate.live.administrator import AdministrationError, statement_of
 from migrate.live.opening import PcfAdministrator
+from migrate.live.snapshot import AdministrationError, statement_of
 from rfh2.errors import CommandError
 from rfh2.pcf import Pcf, decode_pcf
 

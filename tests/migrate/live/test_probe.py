@@ -12,9 +12,9 @@ import pytest
 
 from commands.mqsc.script import Statement
 from commands.qmgr.store import QueueManagerStore
-from migrate.live.administrator import Outcome, Row
+from migrate.live.differences import probe_names
 from migrate.live.opening import EmbeddedAdministrator
-from migrate.live.separator import probe_names
+from migrate.live.snapshot import Outcome, Row
 from rfh2.errors import MigrationError
 from tests.commands.cli_runs import run
 from tests.migrate.live.rigs import create, processing, rig, write_legacy

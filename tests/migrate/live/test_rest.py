@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from commands.config.settings import AdminConfig, ConfigError
-from migrate.live.administrator import AdministrationError, statement_of
-from migrate.live.rest import RestAdministrator
+from migrate.live.opening import RestAdministrator
+from migrate.live.snapshot import AdministrationError, statement_of
 from tests.certificates import make_certificates, needs_openssl
 from tests.migrate.live.rest_stub import PASSWORD, USER, RestStub, rest_stub
 from tests.migrate.live.rigs import create

@@ -14,7 +14,7 @@ from commands.links.ibmmq.tree import RETAIN
 from commands.model import Publish
 from commands.mqsc.script import Statement
 from migrate import strmqbrk
-from migrate.live.administrator import Outcome, Row
+from migrate.live.snapshot import Outcome, Row
 from migrate.live.state_of import retained_copies, state_of
 from migrate.plan import PlanOptions
 from migrate.target import Target

@@ -27,7 +27,7 @@ from commands.links.engine.adapter import (
     Waiting,
 )
 from commands.links.engine.inbound_writer import NativePublication
-from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.properties import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.qmgr.link_port import Capability, Feature, How

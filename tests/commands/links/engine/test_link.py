@@ -22,9 +22,8 @@ from commands.config.settings import Config, TopicsConfig
 from commands.links.engine.adapter import TreeArrivals, UnansweredError
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import InboundWriter, NativePublication, Unreadable
-from commands.links.engine.link import Link
-from commands.links.engine.message_for_tree import publishing
-from commands.links.engine.pumps import InboundPump, OutboundPump
+from commands.links.engine.link import InboundPump, Link, OutboundPump
+from commands.links.engine.properties import publishing
 from commands.links.engine.retained import NewerTopics, TreeRetained
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
@@ -304,7 +303,7 @@ def test_what_may_be_the_trees_fault_stays(rounds: Rounds, tree: MemoryTree, why
 def test_a_filter_that_is_refused_is_tried_again_when_it_may_be_granted(
     tmp_path: Path, tree: MemoryTree, nature: Nature, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("commands.links.engine.keeper.RETRY_REJECTED_S", 0.5)
+    monkeypatch.setattr("commands.links.engine.link.RETRY_REJECTED_S", 0.5)
     tree.refused_filters.add("a/#")
     with World(tmp_path, tree, nature) as world:
         world.register("a/#")

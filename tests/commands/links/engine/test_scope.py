@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.links.engine.message_for_tree import ForTree, for_tree
+from commands.links.engine.properties import ForTree, for_tree
 from tests.commands.links.engine.memory_tree import ANSWERS_FOR_EACH, UNITS_OF_WORK, MemoryTree, Nature
 from tests.commands.links.engine.test_link import NATURES, OUTGOING, RETAIN, World
 from tests.commands.links.test_mqtt import CONTROL, STREAM

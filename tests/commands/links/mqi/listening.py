@@ -32,7 +32,7 @@ from commands.listener.conversation import Conversation
 from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions, serve
 from commands.mqsc.script import statements
-from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.admin import PcfCommandServer
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import Processor

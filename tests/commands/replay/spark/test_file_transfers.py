@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from commands.cli import analyse
+from commands.options import replays
 from commands.replay.file_transfer import TABLES, rows_of
 from commands.replay.file_transfer.rows import values_of
 from commands.replay.spark import CAPTURED, SchemaError, agents, replayed, transfer_items, transfers
@@ -58,7 +58,7 @@ def test_the_tables_are_written_as_directories(spark: SparkSession, tmp_path: Pa
 def test_analyse_on_spark_writes_what_the_local_engine_writes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    monkeypatch.setattr(analyse, "spark_session", lambda _options: nullcontext(spark))
+    monkeypatch.setattr(replays, "spark_session", lambda _options: nullcontext(spark))
     words = ("--input", str(FIXTURE / "capture.jsonl"), "--setup", str(SETUP), "--file-transfers-as", form)
     said = {}
     for engine in ("local", "spark"):

@@ -21,7 +21,7 @@ from commands.config.urls import parse_topic_address
 from commands.replay import LocalReplay
 from commands.replay.spark.source import ConnectorMissingError, TopicSource
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
-from commands.running.capture_topic import CaptureTopic
+from commands.running.capture_files import CaptureTopic
 from rfh2.captured import CapturedMessage
 from rfh2.errors import CaptureError
 from tests.commands.cli_runs import run

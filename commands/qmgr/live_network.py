@@ -28,8 +28,8 @@ from commands.network.cluster_topics import Hosts, Repository, RepositoryEntry
 from commands.network.flows import DeletionFlow, Flow, Place, ProxyFlow, PublicationFlow
 from commands.network.queue_manager import NetworkQueueManager, Routing, proxies_by_link
 from commands.network.topology import Link, NeighbourStatus, Refresh, Relation
-from commands.qmgr.network import flow_messages
-from commands.qmgr.network.flow_messages import ProxyRange, ProxyTopics, Relationship, Returned, Sent, Word
+from commands.qmgr import flow_messages
+from commands.qmgr.flow_messages import ProxyRange, ProxyTopics, Relationship, Returned, Sent, Word
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError, DecodeError

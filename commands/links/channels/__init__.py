@@ -1,1 +1,0 @@
-"""Channels: they move messages from transmission queues to other embedded queue managers of the same home."""
