@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -392,6 +392,13 @@ class Objects:
         else:
             del self.of_kind(kind)[name]
 
+    def forget(self) -> None:
+        """Forget everything but the queue manager's own definition, also what a new one begins with."""
+        for kind in _PLACES:
+            self.of_kind(kind).clear()
+        for topic in list(self.topics.own):
+            self.topics.delete(topic.name)
+
     def of_kind(self, kind: str) -> dict[str, Any]:
         """The definitions of a kind that has names, but for topic objects."""
         found: dict[str, Any] = getattr(self, _PLACES[kind])
@@ -443,7 +450,12 @@ def _cluster_channels(channels: Iterable[ClusterChannel], namelists: Mapping[str
 
 def kind_of(definition: Definition) -> str:
     """The kind under which the store keeps *definition*."""
-    return next(kind for kind, cls in _KINDS.items() if isinstance(definition, cls))
+    return _kind_of_class(type(definition))
+
+
+@cache
+def _kind_of_class(cls: type[Any]) -> str:
+    return next(kind for kind, each in _KINDS.items() if issubclass(cls, each))
 
 
 @cache
@@ -456,6 +468,8 @@ def state_of(definition: Definition) -> str:
     return _adapter(kind_of(definition)).dump_json(definition).decode()
 
 
+# Queue managers of one home have most of theirs in common, and are read again after each change.
+@lru_cache(maxsize=1_000)
 def definition_of(kind: str, state: str) -> Definition:
     """The definition that ``state_of`` wrote."""
     value: Definition = _adapter(kind).validate_json(state)
