@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from commands.broker.queue_names import ADMIN_QUEUE
+from commands.broker.objects import ADMIN_QUEUE
 from commands.config.home import Home
 from commands.explain.command_text import is_response
 from commands.headers.registry import is_command

@@ -239,7 +239,7 @@ def _network_on_spark(
     console: Console, options: replays.ReplayOptions, target: Path, network: Path, *, as_json: bool
 ) -> ExitCode:
     with replays.importing(replays.SPARK_MISSING):
-        from commands.replay.spark.networks import NetworkOrder, run_network  # noqa: PLC0415 - Spark is an extra
+        from commands.replay.spark.engine import NetworkOrder, run_network  # noqa: PLC0415 - Spark is an extra
     setup = replays.network_setup(network, options.setup)
     for problem in network_problems(setup.build()):
         console.warn(problem)

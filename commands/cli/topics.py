@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from commands.config.home import Home
-from commands.explain.pictures import page, svg as picture, text_tree
+from commands.explain.pictures import Outline, marks, outline, page, svg as picture, text_tree
 from commands.options.captures import STDIN
 from commands.options.queue_manager import queue_manager_to_read
 from commands.options.rows import RowForm, row_options
@@ -19,7 +19,6 @@ from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.terminal_escape import visible
 from streams.mapping import collisions, places
-from streams.outline import Outline, marks, outline
 from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 
 _PICTURE: Final = FILE_OR_DASH

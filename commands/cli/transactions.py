@@ -13,7 +13,7 @@ from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listeners import AskedListeners
 from commands.terminal.console import Console, ExitCode
-from rfh2.channel.xa import Xid
+from rfh2.channel.segments import Xid
 
 _NONE_IN_DOUBT: Final = "no transaction is in doubt"
 

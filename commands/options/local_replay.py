@@ -18,10 +18,9 @@ from commands.explain.selection import Choosing, MessageSelection
 from commands.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptions, importing, network_setup
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import Share, shares
-from commands.replay.local import ExitOf, LocalReplay, ReplayCounts
+from commands.replay.local import ExitOf, LocalReplay, ReplayCounts, transcript_lines
 from commands.replay.network.local import NetworkReplay, NetworkSetup, network_problems, network_transcript_lines
-from commands.replay.put_lines import PutLines
-from commands.replay.transcript import transcript_lines
+from commands.replay.put_columns import PutLines
 from commands.running.publish_exits import publish_exits
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile

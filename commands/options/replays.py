@@ -14,8 +14,7 @@ import click
 
 from commands.broker.context import SEMANTICS, V6_BROKER, Semantics
 from commands.broker.reading import natural_queue
-from commands.config.config_file import read_config
-from commands.config.settings import PublishExitConfig
+from commands.config.settings import PublishExitConfig, read_config
 from commands.explain.selection import MessageSelection
 from commands.mqsc.broker import Broker
 from commands.network.estate_file import read_estate

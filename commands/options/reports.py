@@ -13,7 +13,9 @@ from pydantic import BaseModel
 
 from commands.options.captures import STDIN
 from commands.options.verb import FILE_OR_DASH
+from commands.replay.differences.report import Gate, parse_gate
 from commands.terminal.console import Console
+from rfh2.errors import QPubSubError
 
 F = Callable[..., Any]
 
@@ -69,3 +71,11 @@ def report_options(function: F) -> F:
     ):
         verb = option(verb)
     return verb
+
+
+def read_gate(path: Path) -> Gate:
+    """The gate of ``--fail-on``. Raises UsageError."""
+    try:
+        return parse_gate(path.read_text(encoding="utf-8"))
+    except (QPubSubError, ValueError) as error:
+        raise click.UsageError(f"--fail-on {path}: {error}") from error

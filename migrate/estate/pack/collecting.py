@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
+from commands.network.estate_file import Table, TableFileError, TomlLines, hint, made, parsed, read_text
 from migrate.estate.overview import EstateOverview
 from migrate.estate.records import FATES, BrokerFiles, ItemRow, Owner, Record, unpacked
 from migrate.ledger import Result, Severity, Sums
