@@ -282,6 +282,7 @@ _KINDS: dict[str, type[Any]] = {
     "authinfo": channel_objects.AuthenticationInfo,
     "listener": channel_objects.TcpListener,
 }
+_KIND_OF: Final = {cls: kind for kind, cls in _KINDS.items()}
 
 # Where they are kept in ``Objects``.
 _PLACES: Final = {
@@ -450,12 +451,7 @@ def _cluster_channels(channels: Iterable[ClusterChannel], namelists: Mapping[str
 
 def kind_of(definition: Definition) -> str:
     """The kind under which the store keeps *definition*."""
-    return _kind_of_class(type(definition))
-
-
-@cache
-def _kind_of_class(cls: type[Any]) -> str:
-    return next(kind for kind, each in _KINDS.items() if issubclass(cls, each))
+    return _KIND_OF[type(definition)]
 
 
 @cache

@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 
 from rfh2 import CapturedMessage, CaptureError, Mqmd
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, put_time, read_captures, write_captures
+from tests.examples import FEW
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "captures" / "formats"
 FILES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".md")
@@ -223,6 +224,7 @@ def _found(records: list[CaptureRecord]) -> list[CapturedMessage]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@FEW  # tests.reliability has thousands of each kind of file
 @given(st.data())
 def test_damage_gives_records_and_nothing_else(path: Path, data: st.DataObject) -> None:
     golden = bytearray(path.read_bytes())

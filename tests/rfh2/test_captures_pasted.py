@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from unittest import mock
 
@@ -178,15 +179,14 @@ def test_a_listing_that_a_mailer_wrapped_is_whole(width: int, prefix: str) -> No
     assert record.message.queue == "SYSTEM.BROKER.DEFAULT.STREAM"
 
 
-@pytest.mark.parametrize("prefix", ["", "> > "])
-@pytest.mark.parametrize("width", [76, 72, 68, 66, 62, 60, 58])
 @pytest.mark.parametrize("shape", ["xxd", "hexdump", "amqsbcg"])
-@pytest.mark.parametrize("data", [b"hello\1\2\3\4\5\6", bytes(20), b"."])
-def test_a_dump_that_a_mailer_wrapped_is_whole(shape: str, width: int, prefix: str, data: bytes) -> None:
+def test_a_dump_that_a_mailer_wrapped_is_whole(shape: str) -> None:
     folder = Folder.of("<psc><Command>Publish</Command><Topic>a/b</Topic></psc>")
-    message = encode(Message(Mqmd(), (Rfh2((folder,), format="MQSTR"),), data))
-    (record,) = read(f"Hello,\n\n{_wrapped(SHAPES[shape](message), width, prefix)}\nBest regards\n".encode())
-    assert (record.problem, bodies([record])) == (None, [message])
+    datas, widths, prefixes = (b"hello\1\2\3\4\5\6", bytes(20), b"."), (76, 72, 68, 66, 62, 60, 58), ("", "> > ")
+    for data, width, prefix in product(datas, widths, prefixes):
+        message = encode(Message(Mqmd(), (Rfh2((folder,), format="MQSTR"),), data))
+        (record,) = read(f"Hello,\n\n{_wrapped(SHAPES[shape](message), width, prefix)}\nBest regards\n".encode())
+        assert (record.problem, bodies([record])) == (None, [message]), (data, width, prefix)
 
 
 def test_what_its_author_left_out_of_a_wrapped_listing_is_missed() -> None:

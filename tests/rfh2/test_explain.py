@@ -284,9 +284,9 @@ def test_meanings_of_numbers_that_describe_text() -> None:
     assert reason_text(9999) == feedback_text(9999) == ""
 
 
-@pytest.mark.parametrize(("reason", "name"), REASON_NAMES.items(), ids=REASON_NAMES.values())
-def test_every_reason_that_the_bridge_gives_has_a_sentence(reason: int, name: str) -> None:
-    assert reason_text(reason).startswith(f"{name}: ")
+def test_every_reason_that_the_bridge_gives_has_a_sentence() -> None:
+    names = REASON_NAMES.items()
+    assert [name for reason, name in names if not reason_text(reason).startswith(f"{name}: ")] == []
 
 
 @pytest.mark.parametrize(

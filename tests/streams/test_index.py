@@ -256,17 +256,17 @@ def test_the_bound_of_the_cache_is_one_in_bytes(subscription: Make) -> None:
     assert index._room == 10_000 - kept
 
 
-@pytest.mark.parametrize("changes", range(1, 2 * JOURNAL_LENGTH + 3))
-def test_an_answer_is_right_after_any_number_of_wildcard_changes(subscription: Make, changes: int) -> None:
+@pytest.mark.parametrize("touches", [False, True])
+def test_an_answer_is_right_after_any_number_of_wildcard_changes(subscription: Make, touches: bool) -> None:
     """The journal reaches back so far and no further: on either side of its end, and at it."""
-    for touches in (False, True):
+    for changes in range(1, 2 * JOURNAL_LENGTH + 3):
         index = SubscriptionIndex()
         index.add(subscription(0, "a/+"))
         assert ids(index.match("a/b")) == [0]
         index.add(subscription(1, "+/b" if touches else "other/#"))
         for number in range(2, 1 + changes):
             index.add(subscription(number, f"other/{number}/#"))
-        assert ids(index.match("a/b")) == ([0, 1] if touches else [0])
+        assert ids(index.match("a/b")) == ([0, 1] if touches else [0]), changes
 
 
 def test_what_answers_no_longer_refer_to_does_not_stay_in_memory(subscription: Make) -> None:

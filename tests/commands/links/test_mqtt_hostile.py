@@ -95,13 +95,13 @@ def test_properties_are_the_same_again_when_they_come_back(pairs: tuple[tuple[st
     assert unescaped(sent) == pairs
 
 
-@pytest.mark.parametrize("size", [MAX_BYTES, MAX_BYTES + 1, 120_000, 199_999])  # 120,000: whole pieces alone
 @pytest.mark.parametrize("character", ["x", "\n", "\\", "é", "\U0001f600", "\U0010ffff"], ids=ascii)
-def test_long_values_are_sent_in_pieces(size: int, character: str) -> None:
-    pairs = (("before", "1"), ("long", character * size), ("after", "2"))
-    sent = escaped(pairs)
-    assert all(len(text.encode()) <= MAX_BYTES for pair in sent for text in pair)
-    assert unescaped(sent) == pairs
+def test_long_values_are_sent_in_pieces(character: str) -> None:
+    for size in (MAX_BYTES, MAX_BYTES + 1, 120_000):  # 120,000: whole pieces alone
+        pairs = (("before", "1"), ("long", character * size), ("after", "2"))
+        sent = escaped(pairs)
+        assert all(len(text.encode()) <= MAX_BYTES for pair in sent for text in pair)
+        assert unescaped(sent) == pairs
 
 
 NOT_ESCAPED = ["\\", "a\\b", "\\u{}", "\\u{110000}", "\\u{a}", "\\u41", "\\+a", "a\\+", "\\\\\\"]
