@@ -450,7 +450,8 @@ def _cluster_channels(channels: Iterable[ClusterChannel], namelists: Mapping[str
 
 def kind_of(definition: Definition) -> str:
     """The kind under which the store keeps *definition*."""
-    return _kind_of_class(type(definition))
+    cls: Any = type(definition)  # mypy takes no class for hashable
+    return _kind_of_class(cls)
 
 
 @cache
