@@ -20,7 +20,7 @@ from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import Share, shares
 from commands.replay.local import ExitOf, LocalReplay, ReplayCounts, transcript_lines
 from commands.replay.network.local import NetworkReplay, NetworkSetup, network_problems, network_transcript_lines
-from commands.replay.put_columns import PutLines
+from commands.replay.put_lines import PutLines
 from commands.running.publish_exits import publish_exits
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile

@@ -28,7 +28,8 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import PutKind
 from commands.disk.files import put_in_place, to_disk
 from commands.headers.response import Completion
-from commands.replay.put_columns import PutLines, PutsParquet
+from commands.replay.put_columns import PutsParquet
+from commands.replay.put_lines import PutLines
 from commands.replay.spark.capture_scan import PreparedInFiles, in_runs
 from commands.replay.spark.prepare import CHOSEN, Prepared
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, columns

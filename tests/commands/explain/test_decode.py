@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 
 from commands.explain.build import CommandSpec, command_message
-from commands.explain.equivalents.records import MessageView, consequences, view
+from commands.explain.equivalents.consequences import consequences
+from commands.explain.equivalents.records import MessageView, view
 from commands.explain.problems import explained
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import read_captures

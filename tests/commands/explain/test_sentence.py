@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.explain.equivalents.records import consequence_lines, consequences
+from commands.explain.equivalents.consequences import consequence_lines, consequences
 from commands.explain.problems import explained
 from commands.explain.sentence import dead_letter_sentence, sentence
 from rfh2 import CapturedMessage, Dlh, Folder, Rfh2
