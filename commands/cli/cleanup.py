@@ -14,7 +14,7 @@ from commands.options.queue_manager import queue_manager
 from commands.options.verb import verb
 from commands.qmgr.jms_cleanup import CleanupItem, Identify, JmsCleaner, Level, MessageKind
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from commands.terminal.console import Console, ExitCode
 from rfh2.errors import QPubSubError
 from rfh2.message import decode

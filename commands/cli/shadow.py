@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from commands.cli.differences import read_gate
 from commands.options.captures import STDIN
-from commands.options.replays import CaptureReader, ReplayOptions, replay_options
-from commands.options.reports import ReportForms, report_options
+from commands.options.replays import CaptureReader, ReplayOptions, ReportForms, replay_options, report_options
 from commands.options.verb import FILE_THAT_IS, verb
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Severity, document, table
 from commands.replay.differences import PutDifference

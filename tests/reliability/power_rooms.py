@@ -21,7 +21,7 @@ from commands.qmgr.store import QueueManagerNotFoundError, QueueManagerStore, St
 from commands.qmgr.store.database import Durability
 from commands.qmgr.store.reading import definitions_in
 from commands.running.capture_files import CaptureFiles
-from commands.running.log_file import LogFile, LogFormat, Recorder
+from commands.running.journal import LogFile, LogFormat, Recorder
 from commands.running.work_page import FixedFile, read_fixed
 from commands.terminal.console import Console
 from migrate import embedded

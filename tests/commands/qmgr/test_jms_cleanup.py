@@ -28,7 +28,7 @@ from commands.qmgr.jms_cleanup import (
 )
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2.folders import Folder
 from rfh2.jms_entry import JmsEntry
 from rfh2.mqi_constants import MQCI_NONE
