@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from commands.broker.objects import DEFAULT_QUEUES, LocalQueue, QueueManager
 from commands.broker.queue_names import ADMIN_QUEUE, REPORT_QUEUE
-from commands.cli.cleanup import identifier
+from commands.cli.maintenance import identifier
 from commands.qmgr import jms_cleanup
 from commands.qmgr.jms_cleanup import (
     Level,
