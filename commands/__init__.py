@@ -1,7 +1,6 @@
 """The queued interface: commands in, operations on the topic space, responses and publications out."""
 
-from rfh2.distribution import VERSION
-from rfh2.exports import exports_of
+from rfh2.distribution import VERSION, exports_of
 
 __version__ = VERSION
 __getattr__, __dir__, __all__ = exports_of(__name__)

@@ -28,7 +28,7 @@ from .model import (
     RequestUpdate as RequestUpdate,
 )
 from .mqsc.broker import Broker as Broker
-from .replay.analysis.batches import analysis_to_batches as analysis_to_batches
+from .replay.analysis.facts import analysis_to_batches as analysis_to_batches
 from .replay.frames import (
     CapturedMessage as CapturedMessage,
     captures_to_arrow as captures_to_arrow,

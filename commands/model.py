@@ -5,12 +5,10 @@ or on what is registered already belong to ``translate``. ``options`` is None wh
 re-registration that means something other than ``None`` (guide 6.7.4).
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from streams.subscriptions import HIGHEST_PUB_LEVEL, PublicationFormat
 
@@ -62,10 +60,8 @@ class DelOpt(StrEnum):
     NONE = "None"
 
 
-class QueuedCommand(BaseModel):
+class QueuedCommand(BaseModel, frozen=True, defer_build=True):
     """What all commands have. q_name, qmgr_name: QName and QMgrName where given; ``header``: the family it came in."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     word: ClassVar[str]
     on_control_queue: ClassVar[bool]
@@ -118,14 +114,12 @@ class RequestUpdate(_ByName):
     filter: str | None = None
 
 
-class TopicPut(BaseModel):
+class TopicPut(BaseModel, frozen=True, defer_build=True):
     """What MQPUT said of a publication that no tag of a command says (guide 4.6.1, 4.7).
 
     level: PubLevel. suppress_reply_to: MQPMO_SUPPRESS_REPLYTO. own_subs: MQPMO_NOT_OWN_SUBS, the identifiers of the
     program's subscriptions, in hexadecimal.
     """
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     level: int = HIGHEST_PUB_LEVEL
     suppress_reply_to: bool = False

@@ -36,8 +36,8 @@ from rfh2.mqmd import name_of
 from rfh2.options import PUBLICATION
 from rfh2.rfh2 import Rfh2
 from streams.operations import Publication, RetainedPublication
+from streams.patterns import check_publication_topic
 from streams.topic_strings import add_prefix
-from streams.topic_wildcards import check_publication_topic
 
 _REWRITTEN = frozenset(
     {

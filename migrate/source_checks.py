@@ -51,10 +51,9 @@ from migrate.target import Draft
 from rfh2.errors import CommandError, MigrationError
 from rfh2.terminal_escape import printable
 from streams.index import SubscriptionIndex
-from streams.patterns import parse_pattern
+from streams.patterns import check_publication_topic, parse_pattern
 from streams.topic_objects import DEFAULT_STREAM, Namelist, TopicObject
 from streams.topic_strings import SEPARATOR, BlockSet, add_prefix
-from streams.topic_wildcards import check_publication_topic
 
 EXAMPLES = 5
 _SHARES = 8

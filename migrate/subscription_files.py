@@ -55,8 +55,7 @@ from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from rfh2.options import REGISTRATION
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.pcf import Cfin, Cfst, Pcf
 from rfh2.rfh1 import MQPS_COMMAND, Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.operations import RetainedStored, SubscriptionAdded, SubscriptionAltered, Unsubscribe

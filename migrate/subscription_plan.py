@@ -11,8 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.objects import ADMIN_STREAM, is_object_name
-from commands.broker.queue_names import has_unique_part, is_dynamic_name
+from commands.broker.objects import ADMIN_STREAM, has_unique_part, is_dynamic_name, is_object_name
 from commands.broker.times import tenths_until
 from commands.model import RegOpt
 from migrate.assemble import subscription_name

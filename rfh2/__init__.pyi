@@ -1,5 +1,4 @@
 from .captured import CapturedMessage as CapturedMessage
-from .chain import Header as Header
 from .dlh import Dlh as Dlh
 from .errors import (
     CaptureError as CaptureError,
@@ -12,12 +11,10 @@ from .errors import (
 )
 from .folders import Folder as Folder
 from .layouts import SteppedHeader as SteppedHeader
-from .mde import Mde as Mde
-from .message import Message as Message, decode as decode, encode as encode
-from .mqmd import Mqmd as Mqmd
+from .message import Header as Header, Message as Message, decode as decode, encode as encode
+from .mqmd import Mde as Mde, Mqmd as Mqmd, Xqh as Xqh
 from .pcf import Eph as Eph, Pcf as Pcf, decode_pcf as decode_pcf
 from .rfh1 import Rfh1 as Rfh1
 from .rfh2 import Rfh2 as Rfh2
-from .xqh import Xqh as Xqh
 
 __version__: str

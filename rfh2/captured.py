@@ -9,7 +9,7 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
+from pydantic import BaseModel, Field, field_serializer, field_validator
 
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.message import Message, body_text, decode
@@ -24,13 +24,11 @@ _BODY_CHARACTERS: Final = 400
 _COMMAND_TAGS: Final = {"Command": "command", "Topic": "topic", "MQPSCommand": "command", "MQPSTopic": "topic"}
 
 
-class MessageBytes(BaseModel):
+class MessageBytes(BaseModel, frozen=True, defer_build=True):
     """A message in a model whose fields are ``md_hex`` and ``body_hex``.
 
     Nothing is decoded when the model is made. Each property does its work when it is first read, and keeps the result.
     """
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     # The models declare these fields themselves: the order of a model's fields is the order of its JSON.
     if TYPE_CHECKING:
@@ -143,7 +141,7 @@ HIGHEST_SEQ: Final = 2**63 - 1
 """The long of Parquet and SQLite."""
 
 
-class CapturedMessage(MessageBytes):
+class CapturedMessage(MessageBytes, frozen=True, extra="ignore", defer_build=True):
     """One line of a JSON Lines capture; unknown keys are ignored.
 
     seq: order of arrival, unique in each queue manager, 0 to HIGHEST_SEQ. time: UTC. qmgr, queue: where it was put.
@@ -153,8 +151,6 @@ class CapturedMessage(MessageBytes):
     >>> CapturedMessage(seq=1, queue="SPORT", body_hex=b"0 1".hex())
     CapturedMessage(seq=1, queue=SPORT, 3 bytes)
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     seq: int = Field(ge=0, le=HIGHEST_SEQ)
     time: datetime | None = None

@@ -5,24 +5,15 @@ fields of a header hold names, and must be written again byte for byte: they use
 character and every character one byte (wire formats, section 7).
 """
 
-from __future__ import annotations
-
 import codecs
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from rfh2.constants import (
-    MQCCSI_DEFAULT,
-    MQCCSI_INHERIT,
-    MQENC_INTEGER_MASK,
-    MQENC_INTEGER_NORMAL,
-    MQENC_INTEGER_REVERSED,
-    MQENC_NATIVE,
-)
+from rfh2 import constants as mq
 
 ByteOrder = Literal["big", "little"]
 BYTE_ORDERS: tuple[ByteOrder, ...] = ("big", "little")
-ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
+ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": mq.MQENC_NATIVE}
 """The Encoding of data whose integers are in each order, and whose floating-point numbers are IEEE's."""
 
 QMGR_CCSID: Final = 1208
@@ -31,7 +22,7 @@ QMGR_CCSID: Final = 1208
 EBCDIC_QMGR_CCSID: Final = 500
 """The same for a descriptor in EBCDIC: its queue manager is on z/OS, where this is the default."""
 
-MQCCSI_OF_THE_QMGR: Final = (MQCCSI_DEFAULT, MQCCSI_INHERIT)
+MQCCSI_OF_THE_QMGR: Final = (mq.MQCCSI_DEFAULT, mq.MQCCSI_INHERIT)
 """In a descriptor: the queue manager's own."""
 
 
@@ -130,10 +121,10 @@ def byte_order(encoding: int) -> ByteOrder | None:
 
     Only the integer nibble counts: 273, 785, 1041 and 529 are all big-endian.
     """
-    part = encoding & MQENC_INTEGER_MASK
-    if part == MQENC_INTEGER_NORMAL:
+    part = encoding & mq.MQENC_INTEGER_MASK
+    if part == mq.MQENC_INTEGER_NORMAL:
         return "big"
-    return "little" if part == MQENC_INTEGER_REVERSED else None
+    return "little" if part == mq.MQENC_INTEGER_REVERSED else None
 
 
 def is_ebcdic(ccsid: int) -> bool:

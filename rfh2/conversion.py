@@ -8,13 +8,11 @@ does all behind it; what stands before it is converted, and says in which charac
 of no Format behind a header is left alone, and that is no error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from rfh2 import pcf
+from rfh2 import constants as mq, mqi_constants as m, pcf
 from rfh2.ccsid import (
     ASCII_FIELDS,
     EBCDIC_FIELDS,
@@ -28,31 +26,14 @@ from rfh2.ccsid import (
     qmgr_ccsid,
     text_codec,
 )
-from rfh2.chain import Header, ccsid_behind, describing, encoding_behind, headers_of
-from rfh2.constants import (
-    MQCCSI_DEFAULT,
-    MQCCSI_EMBEDDED,
-    MQCCSI_INHERIT,
-    MQFMT_NONE,
-    MQFMT_STRING,
-    MQRC_FORMAT_ERROR,
-    MQRC_SOURCE_CCSID_ERROR,
-)
 from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError, EncodeError, QPubSubError
 from rfh2.folders import Folder
-from rfh2.mde import Mde
-from rfh2.mqi_constants import (
-    MQRC_NOT_CONVERTED,
-    MQRC_TARGET_CCSID_ERROR,
-    MQRC_TARGET_INTEGER_ENC_ERROR,
-)
-from rfh2.mqmd import Mqmd, name_of
-from rfh2.pcf import Pcf, decode_pcf
-from rfh2.pcf_parameters import Cfgr, Cfsf, Cfsl, Cfst, Parameter, UnknownParameter
+from rfh2.message import Header, ccsid_behind, describing, encoding_behind, headers_of
+from rfh2.mqmd import Mde, Mqmd, Xqh, name_of
+from rfh2.pcf import Cfgr, Cfsf, Cfsl, Cfst, Parameter, Pcf, UnknownParameter, decode_pcf
 from rfh2.rfh1 import Rfh1, string_codec
 from rfh2.rfh2 import Rfh2
-from rfh2.xqh import Xqh
 
 # Characters in another character set: exactly, or not at all.
 
@@ -82,7 +63,7 @@ class Representation:
         """The byte order of integers. Raises ConversionError."""
         order = byte_order(self.encoding)
         if order is None:
-            raise ConversionError(MQRC_TARGET_INTEGER_ENC_ERROR, f"encoding {self.encoding} has no order of integers")
+            raise ConversionError(m.MQRC_TARGET_INTEGER_ENC_ERROR, f"encoding {self.encoding} has no order of integers")
         return order
 
     @property
@@ -100,16 +81,16 @@ def convert_text(data: bytes, source: Representation, target: Representation) ->
     if source.ccsid == target.ccsid and source.codec == target.codec:
         return data
     if source.codec is None:
-        raise ConversionError(MQRC_SOURCE_CCSID_ERROR, f"CCSID {source.ccsid} is not known")
+        raise ConversionError(mq.MQRC_SOURCE_CCSID_ERROR, f"CCSID {source.ccsid} is not known")
     if target.codec is None:
-        raise ConversionError(MQRC_TARGET_CCSID_ERROR, f"CCSID {target.ccsid} is not known")
+        raise ConversionError(m.MQRC_TARGET_CCSID_ERROR, f"CCSID {target.ccsid} is not known")
     try:
         text = data.decode(source.codec)
         if is_ebcdic(source.ccsid) and not is_ebcdic(target.ccsid):
             text = text.replace(_EBCDIC_NEWLINE, "\n")
         return text.encode(target.codec)
     except UnicodeError as error:
-        raise ConversionError(MQRC_NOT_CONVERTED, f"from CCSID {source.ccsid} to {target.ccsid}: {error}") from error
+        raise ConversionError(m.MQRC_NOT_CONVERTED, f"from CCSID {source.ccsid} to {target.ccsid}: {error}") from error
 
 
 # PCF in another character set and encoding.
@@ -117,7 +98,7 @@ def convert_text(data: bytes, source: Representation, target: Representation) ->
 # Strings expand and contract as their characters need; those of a list are filled up with blanks to the length of the
 # longest. A string that names its own CCSID names the new one afterwards (IBM's usage notes on PCF structures).
 
-_OF_THE_MESSAGE = (MQCCSI_DEFAULT, MQCCSI_EMBEDDED, MQCCSI_INHERIT)
+_OF_THE_MESSAGE = (mq.MQCCSI_DEFAULT, mq.MQCCSI_EMBEDDED, mq.MQCCSI_INHERIT)
 
 
 def convert_pcf(data: bytes, source: Representation, target: Representation) -> bytes:
@@ -125,16 +106,16 @@ def convert_pcf(data: bytes, source: Representation, target: Representation) -> 
     try:
         pcf = decode_pcf(data, source.ccsid)
     except DecodeError as error:
-        raise ConversionError(MQRC_FORMAT_ERROR, str(error)) from error
+        raise ConversionError(mq.MQRC_FORMAT_ERROR, str(error)) from error
     if pcf.rest.strip(b"\0 "):
-        raise ConversionError(MQRC_FORMAT_ERROR, f"{len(pcf.rest)} bytes follow the last PCF parameter")
+        raise ConversionError(mq.MQRC_FORMAT_ERROR, f"{len(pcf.rest)} bytes follow the last PCF parameter")
     parameters = tuple(_converted(each, pcf, source, target) for each in pcf.parameters)
     return replace(pcf, parameters=parameters, order=target.order).encode()
 
 
 def _converted(parameter: Parameter, pcf: Pcf, source: Representation, target: Representation) -> Parameter:
     if isinstance(parameter, UnknownParameter):
-        raise ConversionError(MQRC_FORMAT_ERROR, f"PCF has a parameter of the unknown type {parameter.type}")
+        raise ConversionError(mq.MQRC_FORMAT_ERROR, f"PCF has a parameter of the unknown type {parameter.type}")
     if isinstance(parameter, Cfgr):
         members = tuple(_converted(member, pcf, source, target) for member in parameter.members)
         return replace(parameter, members=members)
@@ -184,8 +165,8 @@ def convert(body: bytes, mqmd: Mqmd, ccsid: int, encoding: int) -> Converted:
     source = Representation(_named(mqmd.coded_char_set_id, mqmd), mqmd.encoding)
     if not body or source == target:
         return Converted(mqmd, body)
-    if name_of(mqmd.format) == MQFMT_NONE:
-        return Converted(mqmd, body, MQRC_FORMAT_ERROR)
+    if name_of(mqmd.format) == mq.MQFMT_NONE:
+        return Converted(mqmd, body, mq.MQRC_FORMAT_ERROR)
     done: list[Header] = []
     at, fmt, is_converted, reason = 0, mqmd.format, False, 0
     try:
@@ -224,7 +205,7 @@ def _headers(body: bytes, fmt: str, source: Representation) -> Iterator[Header]:
         for header, _ in headers_of(body, 0, fmt, source.ccsid):
             yield header
     except DecodeError as error:
-        reason = error.reason if error.reason == MQRC_SOURCE_CCSID_ERROR else MQRC_FORMAT_ERROR
+        reason = error.reason if error.reason == mq.MQRC_SOURCE_CCSID_ERROR else mq.MQRC_FORMAT_ERROR
         raise ConversionError(reason, str(error)) from error
 
 
@@ -233,12 +214,12 @@ def _converted_header(header: Header, source: Representation, target: Representa
     if source.ccsid == target.ccsid and byte_order(source.encoding) == byte_order(target.encoding):
         return header
     if not isinstance(header, (Rfh2, Rfh1, Dlh, Mde, Xqh)):
-        raise ConversionError(MQRC_FORMAT_ERROR, f"{header.kind} is not converted here")
+        raise ConversionError(mq.MQRC_FORMAT_ERROR, f"{header.kind} is not converted here")
     ebcdic = is_ebcdic(target.ccsid)
     codec = target.codec
     # A character set without one byte for each character of a name, such as UTF-16, cannot be that of a header.
     if codec is None or " ".encode(codec) != " ".encode(EBCDIC_FIELDS if ebcdic else ASCII_FIELDS):
-        raise ConversionError(MQRC_TARGET_CCSID_ERROR, f"no header can be in CCSID {target.ccsid}")
+        raise ConversionError(m.MQRC_TARGET_CCSID_ERROR, f"no header can be in CCSID {target.ccsid}")
     charset = field_codec(target.ccsid, ebcdic)
     own: dict[str, Any] = {"order": target.order, "charset": charset}
     if isinstance(header, Xqh):
@@ -253,7 +234,7 @@ def _converted_header(header: Header, source: Representation, target: Representa
     try:
         converted.encode()
     except EncodeError as error:
-        raise ConversionError(MQRC_NOT_CONVERTED, str(error)) from error
+        raise ConversionError(m.MQRC_NOT_CONVERTED, str(error)) from error
     return converted
 
 
@@ -264,7 +245,7 @@ def _require_exact(structure: Any, charset: str, source: Representation, target:
         return
     for which, codec in ((source, charset), (target, field_codec(target.ccsid, is_ebcdic(target.ccsid)))):
         if text_codec(which.ccsid, which.encoding) != codec:
-            raise ConversionError(MQRC_NOT_CONVERTED, f"a name of {structure!r:.40} in CCSID {which.ccsid}")
+            raise ConversionError(m.MQRC_NOT_CONVERTED, f"a name of {structure!r:.40} in CCSID {which.ccsid}")
 
 
 def _ordered(header: Rfh2, target: Representation) -> tuple[Folder, ...]:
@@ -274,7 +255,7 @@ def _ordered(header: Rfh2, target: Representation) -> tuple[Folder, ...]:
     swapped = []
     for folder in header.folders:
         if len(folder.data) % 2:
-            raise ConversionError(MQRC_NOT_CONVERTED, "a folder in UTF-16 has an odd number of bytes")
+            raise ConversionError(m.MQRC_NOT_CONVERTED, "a folder in UTF-16 has an odd number of bytes")
         data = bytearray(folder.data)
         data[0::2], data[1::2] = data[1::2], data[0::2]
         swapped.append(replace(folder, data=bytes(data)))
@@ -293,15 +274,15 @@ def _name_values(header: Rfh1, target: Representation) -> bytes:
         data = (text.rstrip("\0 ") + ends).encode(charset)
         return data + (ends or " ").encode(charset) * (-len(data) % 4)
     except UnicodeError as error:
-        raise ConversionError(MQRC_NOT_CONVERTED, f"NameValueString: {error}") from error
+        raise ConversionError(m.MQRC_NOT_CONVERTED, f"NameValueString: {error}") from error
 
 
 def _converted_data(data: bytes, fmt: str, source: Representation, target: Representation) -> bytes | None:
     """The data behind the headers; None where it is to stay as it is. Raises ConversionError."""
-    if not data or fmt == MQFMT_NONE:
+    if not data or fmt == mq.MQFMT_NONE:
         return None
-    if fmt == MQFMT_STRING:
+    if fmt == mq.MQFMT_STRING:
         return convert_text(data, source, target)
     if fmt in pcf.FORMATS:
         return convert_pcf(data, source, target)
-    raise ConversionError(MQRC_FORMAT_ERROR, f"data of Format {fmt} is not converted here")
+    raise ConversionError(mq.MQRC_FORMAT_ERROR, f"data of Format {fmt} is not converted here")

@@ -1,22 +1,18 @@
-"""The message descriptor: what a queue manager knows of a message beside its bytes (wire formats, section 1)."""
+"""The message descriptor: what a queue manager knows of a message beside its bytes (wire formats, section 1).
+
+Its extension (MQMDE) has what one of version 2 has beyond version 1, the transmission queue header (MQXQH) a whole one
+of version 1 (section 5).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from rfh2.ccsid import ASCII_FIELDS, BYTE_ORDERS, EBCDIC_FIELDS, ByteOrder
-from rfh2.constants import (
-    MQEI_UNLIMITED,
-    MQENC_NATIVE,
-    MQMT_DATAGRAM,
-    MQOL_UNDEFINED,
-    MQPER_PERSISTENCE_AS_Q_DEF,
-    MQPRI_PRIORITY_AS_Q_DEF,
-    MQRC_HEADER_ERROR,
-)
+from rfh2 import constants as mq
+from rfh2.ccsid import ASCII_FIELDS, BYTE_ORDERS, EBCDIC_FIELDS, ENCODINGS, ByteOrder, field_codec
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.layouts import MQMD1, MQMD2, characters
+from rfh2.layouts import MQMD1, MQMD2, MQMDE, MQXQH, HeaderKind, characters, decode_prologue, prologue_fields
 
 _STRUC_ID = b"MD  "
 STRUC_IDS: Final = (_STRUC_ID, "MD  ".encode(EBCDIC_FIELDS))
@@ -50,14 +46,14 @@ class Mqmd:
 
     version: int = 1
     report: int = 0
-    msg_type: int = MQMT_DATAGRAM
-    expiry: int = MQEI_UNLIMITED
+    msg_type: int = mq.MQMT_DATAGRAM
+    expiry: int = mq.MQEI_UNLIMITED
     feedback: int = 0
-    encoding: int = MQENC_NATIVE
+    encoding: int = mq.MQENC_NATIVE
     coded_char_set_id: int = 0
     format: str = ""
-    priority: int = MQPRI_PRIORITY_AS_Q_DEF
-    persistence: int = MQPER_PERSISTENCE_AS_Q_DEF
+    priority: int = mq.MQPRI_PRIORITY_AS_Q_DEF
+    persistence: int = mq.MQPER_PERSISTENCE_AS_Q_DEF
     msg_id: bytes = bytes(24)
     correl_id: bytes = bytes(24)
     backout_count: int = 0
@@ -75,7 +71,7 @@ class Mqmd:
     msg_seq_number: int = 1
     offset: int = 0
     msg_flags: int = 0
-    original_length: int = MQOL_UNDEFINED
+    original_length: int = mq.MQOL_UNDEFINED
     order: ByteOrder = "little"
     charset: str = ASCII_FIELDS
 
@@ -94,7 +90,7 @@ _REPLY_TO_Q, _REPLY_TO_QMGR = _SLICES["ReplyToQ"], _SLICES["ReplyToQMgr"]
 _USER, _IDENTITY, _ORIGIN = _SLICES["UserIdentifier"], _SLICES["ApplIdentityData"], _SLICES["ApplOriginData"]
 _FORMAT = _SLICES["Format"]
 _PUT_NAME, _PUT_DATE, _PUT_TIME = _SLICES["PutApplName"], _SLICES["PutDate"], _SLICES["PutTime"]
-_NO_EXTENSION = (bytes(24), 1, 0, 0, MQOL_UNDEFINED)
+_NO_EXTENSION = (bytes(24), 1, 0, 0, mq.MQOL_UNDEFINED)
 
 # StrucId and Version, as they begin a descriptor, to what they say.
 _FRONTS: dict[bytes, tuple[int, ByteOrder, str]] = {
@@ -274,4 +270,168 @@ def encode_mqmd(mqmd: Mqmd) -> bytes:
 
 
 def _refused(offset: int, why: str, code: str) -> DecodeError:
-    return DecodeError(offset, "MQMD", why, code, MQRC_HEADER_ERROR)
+    return DecodeError(offset, "MQMD", why, code, mq.MQRC_HEADER_ERROR)
+
+
+MDE_KIND: Final = HeaderKind("MQMDE", "MDE ", mq.MQFMT_MD_EXTENSION, {2: MQMDE.size})
+
+
+@dataclass(frozen=True, slots=True)
+class Mde:
+    """One MQMDE. rest: what StrucLength leaves behind the fields, nothing as a rule."""
+
+    group_id: bytes = bytes(24)
+    msg_seq_number: int = 1
+    offset: int = 0
+    msg_flags: int = 0
+    original_length: int = mq.MQOL_UNDEFINED
+    encoding: int = mq.MQENC_NATIVE
+    coded_char_set_id: int = 0
+    format: str = ""
+    flags: int = 0
+    order: ByteOrder = "little"
+    charset: str = ASCII_FIELDS
+    rest: bytes = b""
+
+    kind = MDE_KIND.name
+    own_format = MDE_KIND.format
+    version = 2
+
+    @property
+    def length(self) -> int:
+        """StrucLength: 72 bytes as a rule."""
+        return MQMDE.size + len(self.rest)
+
+    def encode(self) -> bytes:
+        """The bytes of this header. Raises EncodeError."""
+        own = (self.msg_seq_number, self.offset, self.msg_flags, self.original_length)
+        group_id = identifier(self.group_id, 24, "GroupId")
+        return MQMDE.pack(self.order, *prologue_fields(MDE_KIND, self), group_id, *own) + self.rest
+
+
+def decode_mde(data: bytes, offset: int, ccsid: int) -> Mde:
+    """The MQMDE at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header. Raises DecodeError."""
+    p = decode_prologue(MDE_KIND, data, offset, ccsid)
+    own: tuple[Any, ...] = MQMDE.fast[p.order].unpack_from(data, offset)[7:]
+    rest = data[offset + MQMDE.size : offset + p.length]
+    fields: list[Any] = [*own, p.encoding, p.coded_char_set_id, p.format, p.flags, p.order, p.charset, rest]
+    return Mde(*fields)
+
+
+_EBCDIC: Final = 500
+_FIELDS: Final = ("group_id", "msg_seq_number", "offset", "msg_flags", "original_length")
+_DEFAULTS: Final = Mde()
+
+
+def extended(mqmd: Mqmd, body: bytes) -> tuple[Mqmd, bytes]:
+    """*mqmd* as one of version 1, and *body* behind an MQMDE if a field that only version 2 has says anything."""
+    own = {name: getattr(mqmd, name) for name in _FIELDS}
+    first = replace(mqmd, version=1, **{name: getattr(_DEFAULTS, name) for name in _FIELDS})
+    if mqmd.version == 1 or own == {name: getattr(_DEFAULTS, name) for name in _FIELDS}:
+        return first, body
+    extension = Mde(
+        **own,
+        encoding=mqmd.encoding,
+        coded_char_set_id=mqmd.coded_char_set_id,
+        format=mqmd.format,
+        order=mqmd.order,
+        charset=mqmd.charset,
+    )
+    ccsid = 0 if mqmd.charset == ASCII_FIELDS else _EBCDIC
+    first = replace(first, format=mq.MQFMT_MD_EXTENSION, encoding=ENCODINGS[mqmd.order], coded_char_set_id=ccsid)
+    return first, extension.encode() + body
+
+
+def joined(mqmd: Mqmd, body: bytes) -> tuple[Mqmd, bytes]:
+    """The inverse of ``extended``; as they are where *mqmd* is not of version 1, or no MQMDE is behind it."""
+    if mqmd.version != 1 or name_of(mqmd.format) != name_of(mq.MQFMT_MD_EXTENSION):
+        return mqmd, body
+    try:
+        extension = decode_mde(body, 0, mqmd.coded_char_set_id)
+    except DecodeError:
+        return mqmd, body
+    own = {name: getattr(extension, name) for name in (*_FIELDS, "encoding", "coded_char_set_id", "format")}
+    return replace(mqmd, version=2, **own), body[extension.length :]
+
+
+# The transmission queue header: a message on its way to another queue manager (wire formats, section 5).
+#
+#     0        4        8            56              104                       428
+#     StrucId  Version  RemoteQName  RemoteQMgrName  MQMD, always of version 1  what that MQMD describes
+#
+# The descriptor in front of it (Format MQXMIT) describes the header alone; the embedded one is the message's own and
+# takes over its role: what follows is described by it. Fields of version 2 follow in an MQMDE.
+
+XQH_KIND: Final = HeaderKind("MQXQH", "XQH ", mq.MQFMT_XMIT_Q_HEADER, {1: MQXQH.size + MQMD1.size})
+
+
+@dataclass(frozen=True, slots=True)
+class Xqh:
+    """One MQXQH. mqmd: the embedded descriptor, of version 1; it may differ in byte order and code page."""
+
+    mqmd: Mqmd
+    remote_q_name: str = ""
+    remote_qmgr_name: str = ""
+    order: ByteOrder = "little"
+    charset: str = ASCII_FIELDS
+
+    kind = XQH_KIND.name
+    own_format = XQH_KIND.format
+
+    @property
+    def length(self) -> int:
+        """Always 428 bytes."""
+        return XQH_KIND.sizes[1]
+
+    @property
+    def encoding(self) -> int:
+        """Encoding of what follows: the embedded descriptor's."""
+        return self.mqmd.encoding
+
+    @property
+    def coded_char_set_id(self) -> int:
+        """CodedCharSetId of what follows: the embedded descriptor's."""
+        return self.mqmd.coded_char_set_id
+
+    @property
+    def format(self) -> str:
+        """Format of what follows: the embedded descriptor's."""
+        return self.mqmd.format
+
+    def encode(self) -> bytes:
+        """The bytes of this header. Raises EncodeError."""
+        if self.mqmd.version != 1:
+            raise EncodeError("MQXQH: the embedded MQMD must be of version 1, with an MQMDE after it")
+        fixed = MQXQH.pack(
+            self.order,
+            XQH_KIND.struc_id.encode(self.charset),
+            1,
+            characters(self.remote_q_name, 48, self.charset, "RemoteQName"),
+            characters(self.remote_qmgr_name, 48, self.charset, "RemoteQMgrName"),
+        )
+        return fixed + self.mqmd.encode()
+
+
+def decode_xqh(data: bytes, offset: int, ccsid: int) -> Xqh:
+    """The MQXQH at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header. Raises DecodeError."""
+    struc_id = data[offset : offset + 4]
+    ebcdic = XQH_KIND.families.get(struc_id)
+    if ebcdic is None:
+        raise _not_an_xqh(offset, f"StrucId is {struc_id!r}, not {XQH_KIND.struc_id!r}", "bad-struc-id")
+    found = XQH_KIND.versions.get(data[offset + 4 : offset + 8])
+    if found is None:
+        raise _not_an_xqh(offset + 4, "Version is not 1 in either byte order", "unknown-version")
+    there = len(data) - offset
+    if there < XQH_KIND.sizes[1]:
+        raise _not_an_xqh(len(data), f"{XQH_KIND.sizes[1]} bytes are needed, {there} are there", "short-header")
+    order, charset = found[1], field_codec(ccsid, ebcdic)
+    _, _, queue, qmgr = MQXQH.fast[order].unpack_from(data, offset)
+    mqmd, size = decode_mqmd(data, offset + MQXQH.size)
+    if size != MQMD1.size:
+        why = "the embedded MQMD is of version 2; a transmission queue header has version 1"
+        raise _not_an_xqh(offset + MQXQH.size + 4, why, "unknown-version")
+    return Xqh(mqmd, str(queue, charset).rstrip(" "), str(qmgr, charset).rstrip(" "), order, charset)
+
+
+def _not_an_xqh(offset: int, why: str, code: str) -> DecodeError:
+    return DecodeError(offset, XQH_KIND.name, why, code, mq.MQRC_HEADER_ERROR)

@@ -16,14 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from rfh2 import constants as mq
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder, text_codec
-from rfh2.constants import (
-    MQCCSI_INHERIT,
-    MQENC_NATIVE,
-    MQFMT_RF_HEADER_1,
-    MQRC_RFH_ERROR,
-    MQRC_RFH_STRING_ERROR,
-)
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import repeated
 from rfh2.layouts import MQRFH, HeaderKind, decode_prologue, prologue_fields
@@ -100,7 +94,7 @@ def _quoted(token: str) -> str:
 
 
 def _refused(position: int, why: str) -> DecodeError:
-    return DecodeError(position, "NameValueString", why, "bad-name-value-string", MQRC_RFH_STRING_ERROR)
+    return DecodeError(position, "NameValueString", why, "bad-name-value-string", mq.MQRC_RFH_STRING_ERROR)
 
 
 # The names and commands of an MQRFH's NameValueString, under IBM's own names (cmqpsc.h; wire formats 2.3).
@@ -153,7 +147,7 @@ COMMANDS: Final = (
 
 
 FIXED_LENGTH: Final = MQRFH.size
-KIND: Final = HeaderKind("MQRFH", "RFH ", MQFMT_RF_HEADER_1, {1: FIXED_LENGTH}, MQRC_RFH_ERROR)
+KIND: Final = HeaderKind("MQRFH", "RFH ", mq.MQFMT_RF_HEADER_1, {1: FIXED_LENGTH}, mq.MQRC_RFH_ERROR)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -166,8 +160,8 @@ class Rfh1:
     """
 
     data: bytes = b""
-    encoding: int = MQENC_NATIVE
-    coded_char_set_id: int = MQCCSI_INHERIT
+    encoding: int = mq.MQENC_NATIVE
+    coded_char_set_id: int = mq.MQCCSI_INHERIT
     format: str = ""
     flags: int = 0
     order: ByteOrder = "little"
@@ -244,7 +238,7 @@ class Rfh1:
         return index if self.string_charset == self.charset else len(text[:index].encode(self.string_charset))
 
     def _refused(self, position: int, why: str, code: str) -> DecodeError:
-        return DecodeError(self.offset + position, "MQRFH", why, code, MQRC_RFH_STRING_ERROR)
+        return DecodeError(self.offset + position, "MQRFH", why, code, mq.MQRC_RFH_STRING_ERROR)
 
 
 def decode_rfh1(data: bytes, offset: int, ccsid: int) -> Rfh1:
@@ -261,6 +255,6 @@ def string_codec(ccsid: int, charset: str) -> str:
 
     ccsid: CodedCharSetId of the preceding header. charset: the codec of the fixed part.
     """
-    exact = text_codec(ccsid, MQENC_NATIVE)
+    exact = text_codec(ccsid, mq.MQENC_NATIVE)
     same_family = exact is not None and " ".encode(exact) == " ".encode(charset)
     return exact if exact is not None and same_family else charset

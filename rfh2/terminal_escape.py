@@ -3,8 +3,6 @@
 ``visible`` is for a value in its place among others, ``harmless`` for a whole line on its way to a terminal.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

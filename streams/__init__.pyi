@@ -1,10 +1,3 @@
-from .char_wildcards import (
-    CharPattern as CharPattern,
-    escape_char_pattern as escape_char_pattern,
-    has_char_wildcards as has_char_wildcards,
-    parse_char_pattern as parse_char_pattern,
-    widen_to_topic_pattern as widen_to_topic_pattern,
-)
 from .index import SubscriptionIndex as SubscriptionIndex
 from .mapping import (
     PrefixFinding as PrefixFinding,
@@ -38,10 +31,19 @@ from .operations import (
     Unsubscribe as Unsubscribe,
 )
 from .patterns import (
+    CharPattern as CharPattern,
     Pattern as Pattern,
+    TopicPattern as TopicPattern,
     add_pattern_prefix as add_pattern_prefix,
+    check_publication_topic as check_publication_topic,
+    escape_char_pattern as escape_char_pattern,
+    has_char_wildcards as has_char_wildcards,
+    has_topic_wildcards as has_topic_wildcards,
+    parse_char_pattern as parse_char_pattern,
     parse_pattern as parse_pattern,
+    parse_topic_pattern as parse_topic_pattern,
     remove_pattern_prefix as remove_pattern_prefix,
+    widen_to_topic_pattern as widen_to_topic_pattern,
     written_topic as written_topic,
 )
 from .retained import RetainedPublications as RetainedPublications
@@ -83,12 +85,6 @@ from .topic_strings import (
     join_levels as join_levels,
     remove_prefix as remove_prefix,
     split_levels as split_levels,
-)
-from .topic_wildcards import (
-    TopicPattern as TopicPattern,
-    check_publication_topic as check_publication_topic,
-    has_topic_wildcards as has_topic_wildcards,
-    parse_topic_pattern as parse_topic_pattern,
 )
 
 __version__: str

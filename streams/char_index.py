@@ -23,15 +23,13 @@ it is looked for once, and each pattern is tried at most once. So a topic costs 
 one: 600 of 1,200 characters each, the worst possible without a ``?``, and a topic of 10,000 take about 50 ms.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeVar
 
-from streams.char_wildcards import CharPattern
+from streams.patterns import CharPattern
 from streams.subscriptions import Several, Subscription, with_added, with_removed
 
 # Three characters, one by one: tuples that zip makes are cheaper than strings that slicing makes.

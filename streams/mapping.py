@@ -8,14 +8,12 @@ Guide 6.1: the mapping "relies on the prefixes used for the topic strings being 
 completely from another". Nothing enforces that, in IBM MQ or here; ``collisions`` says where it is not so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from streams.char_wildcards import escape_char_pattern
+from streams.patterns import escape_char_pattern
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT, Namelist, TopicObjects, Wildcard
 from streams.topic_strings import at_and_above, is_within

@@ -8,17 +8,13 @@ is tried on everything below. Answers are in ascending order of topic string.
 A retained publication is not found after it has expired, even if expire() has not removed it yet.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 from datetime import datetime
 
-from streams.char_wildcards import CharPattern
 from streams.operations import RetainedPublication
-from streams.patterns import Pattern
+from streams.patterns import CharPattern, LevelWalk, Pattern, TopicPattern
 from streams.topic_strings import NO_BLOCKS, SEPARATOR, BlockSet
-from streams.topic_wildcards import LevelWalk, TopicPattern
 
 
 class _TopicNode:

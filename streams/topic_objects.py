@@ -12,8 +12,6 @@ Resolving looks at the beginnings of the topic string that are as long as some o
 object changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -23,10 +21,9 @@ from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME, MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_OBJECT_ALREADY_EXISTS, MQRCCF_TOPICSTR_ALREADY_EXISTS
-from streams.patterns import parse_pattern
+from streams.patterns import check_publication_topic, parse_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import BlockSet, at_and_above
-from streams.topic_wildcards import check_publication_topic
 
 DEFAULT_STREAM: Final = "SYSTEM.BROKER.DEFAULT.STREAM"
 ADMIN_STREAM: Final = "SYSTEM.BROKER.ADMIN.STREAM"

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
 from rfh2.errors import CommandError
+from streams import operations as op
 from streams.delivery_rules import (
     choose,
     gets_no_retained,
@@ -26,35 +27,14 @@ from streams.delivery_rules import (
     not_chosen_by,
 )
 from streams.index import SubscriptionIndex
-from streams.operations import (
-    AlterSubscription,
-    ClearRetained,
-    Delivery,
-    Effect,
-    Operation,
-    PassedOver,
-    Published,
-    PublishToTopic,
-    RequestRetained,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    Rule,
-    Subscribe,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-    Unsubscribe,
-)
-from streams.patterns import parse_pattern
+from streams.patterns import check_publication_topic, parse_pattern
 from streams.retained import RetainedPublications
 from streams.subscribers import Identity, Subscribers
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObjects
 from streams.topic_strings import BlockSet
-from streams.topic_wildcards import check_publication_topic
 
-Select = Callable[[Subscription, Published, str], bool]
+Select = Callable[[Subscription, op.Published, str], bool]
 Semantics = Literal["v7", "v6"]
 
 
@@ -62,7 +42,7 @@ class Decision(NamedTuple):
     """Who gets a publication."""
 
     chosen: list[Subscription]  # in the order of the subscriptions that select its topic
-    passed_over: list[tuple[Subscription, Rule]]  # the others, in no particular order
+    passed_over: list[tuple[Subscription, op.Rule]]  # the others, in no particular order
     level: int | None  # the SUBLEVEL that took it; None where no subscription is at or below the publication's level
 
 
@@ -84,7 +64,7 @@ class TopicSpace:
         select: Select | None = None,
         semantics: Semantics | str = "v7",
         *,
-        is_foreign: Callable[[Published], bool] | None = None,
+        is_foreign: Callable[[op.Published], bool] | None = None,
     ) -> None:
         if semantics not in ("v7", "v6"):
             raise ValueError(f"semantics is v7 or v6, not {semantics!r}")
@@ -155,7 +135,7 @@ class TopicSpace:
 
     def retained(
         self, topic_string: str, wildcard: WildcardScheme, now: datetime, *, heed_blocks: bool = True
-    ) -> tuple[RetainedPublication, ...]:
+    ) -> tuple[op.RetainedPublication, ...]:
         """The retained publications that a subscription made now would select, in order of topic string.
 
         heed_blocks: leave out what WILDCARD(BLOCK) would keep from it. Raises CommandError 3072 where *topic_string*
@@ -166,7 +146,7 @@ class TopicSpace:
             return tuple(self._retained.match(pattern, now))
         return tuple(self._retained.match(pattern, now, self.topic_objects.blocks()))
 
-    def decide(self, operation: PublishToTopic, matching: Sequence[Subscription]) -> Decision:
+    def decide(self, operation: op.PublishToTopic, matching: Sequence[Subscription]) -> Decision:
         """Who gets a publication. matching: subscriptions that select its topic, in ascending order of sub_id."""
         topic_string, publication = operation.topic_string, operation.publication
         receiving, passed_over = [], []
@@ -182,7 +162,7 @@ class TopicSpace:
             chosen = []
             for subscription in given:
                 if self._stops_before(subscription, operation):
-                    passed_over.append((subscription, Rule.SCOPE))
+                    passed_over.append((subscription, op.Rule.SCOPE))
                 else:
                     chosen.append(subscription)
         if len(given) < len(receiving):
@@ -193,8 +173,8 @@ class TopicSpace:
         return Decision(chosen, passed_over, level)
 
     def passed_over(
-        self, operation: PublishToTopic, now: datetime, delivered: int | None = None
-    ) -> Iterator[PassedOver]:
+        self, operation: op.PublishToTopic, now: datetime, delivered: int | None = None
+    ) -> Iterator[op.PassedOver]:
         """The subscriptions that select the topic and would not get the publication, each with the rule that says so.
 
         In no particular order; asked just before the operation is carried out, or just after it. delivered: how many
@@ -205,11 +185,11 @@ class TopicSpace:
         passed = [] if delivered == len(matching) else self.decide(operation, matching).passed_over
         for subscription in self._index.blocked(topic_string):
             if subscription.expires_at is None or subscription.expires_at > now:
-                passed.append((subscription, Rule.BLOCKED))
+                passed.append((subscription, op.Rule.BLOCKED))
         for subscription, rule in passed:
-            yield PassedOver(subscription, topic_string, publication, rule, came_from)
+            yield op.PassedOver(subscription, topic_string, publication, rule, came_from)
 
-    def rule_for(self, subscription: Subscription, operation: PublishToTopic, now: datetime) -> Rule | None:
+    def rule_for(self, subscription: Subscription, operation: op.PublishToTopic, now: datetime) -> op.Rule | None:
         """Why a publication would not reach *subscription* if there were such a subscription; None where it would.
 
         subscription: a value whose topic string selects the topic. It may be one that exists no longer, or an existing
@@ -218,12 +198,14 @@ class TopicSpace:
         topic_string = operation.topic_string
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
         if pattern.is_wild and self.topic_objects.blocks().blocks(topic_string, pattern.literal_depth):
-            return Rule.BLOCKED
+            return op.Rule.BLOCKED
         others = [s for s in self.match(topic_string, now) if s.sub_id != subscription.sub_id]
         passed = self.decide(operation, [*others, subscription]).passed_over
         return next((rule for one, rule in passed if one is subscription), None)
 
-    def passed_over_retained(self, subscription: Subscription, now: datetime, *, asked: bool) -> Iterator[PassedOver]:
+    def passed_over_retained(
+        self, subscription: Subscription, now: datetime, *, asked: bool
+    ) -> Iterator[op.PassedOver]:
         """The retained publications that *subscription* selects and would not be sent, each with the rule.
 
         asked: whether the subscriber asks for them (MQSUBRQ), or is new.
@@ -233,19 +215,19 @@ class TopicSpace:
         for retained in self._retained.match(pattern, now):
             topic_string = retained.topic_string
             if pattern.is_wild and blocks and blocks.blocks(topic_string, depth):
-                rule: Rule | None = Rule.BLOCKED
+                rule: op.Rule | None = op.Rule.BLOCKED
             else:
                 rule = self._rule_against_retained(subscription, retained, asked=asked)
             if rule is not None:
-                yield PassedOver(subscription, topic_string, retained.publication, rule)
+                yield op.PassedOver(subscription, topic_string, retained.publication, rule)
 
-    def retained_publications(self) -> tuple[RetainedPublication, ...]:
+    def retained_publications(self) -> tuple[op.RetainedPublication, ...]:
         """All retained publications held, in order of topic string."""
         return tuple(self._retained)
 
     # Changing
 
-    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
+    def apply(self, operation: op.Operation, now: datetime) -> list[op.Effect]:
         """Carry out one operation and say what it did, in order.
 
         now: UTC. Raises CommandError, with nothing changed: 3072 for a topic string that is none of its kind, 3152 for
@@ -253,17 +235,17 @@ class TopicSpace:
         """
         self.filtered = []
         match operation:
-            case PublishToTopic():
+            case op.PublishToTopic():
                 effects = self._publish(operation, now)
-            case Subscribe():
+            case op.Subscribe():
                 effects = self._subscribe(operation, now)
-            case AlterSubscription():
+            case op.AlterSubscription():
                 effects = self._alter(operation, now)
-            case Unsubscribe():
+            case op.Unsubscribe():
                 effects = self._unsubscribe(operation)
-            case ClearRetained():
+            case op.ClearRetained():
                 effects = self._clear_retained(operation, now)
-            case RequestRetained():
+            case op.RequestRetained():
                 effects = self._deliver_retained(self._current(operation.subscription), now, asked=True)
         self.changes += 1
         return effects
@@ -272,26 +254,26 @@ class TopicSpace:
         """Whether something may have expired."""
         return bool(self._expiries and self._expiries[0][0] <= now) or self._retained.is_due(now)
 
-    def expire(self, now: datetime) -> list[Effect]:
+    def expire(self, now: datetime) -> list[op.Effect]:
         """Take out the subscriptions and retained publications that have expired, in order of expiry.
 
         Costs nothing while nothing is due.
         """
-        effects: list[Effect] = []
+        effects: list[op.Effect] = []
         while self._expiries and self._expiries[0][0] <= now:
             expires_at, sub_id = heapq.heappop(self._expiries)
             subscription = self._subscriptions.get(sub_id)
             if subscription is not None and subscription.expires_at == expires_at:
                 self._take_out(subscription)
-                effects.append(SubscriptionRemoved(subscription))
-        effects.extend(RetainedCleared(topic_string) for topic_string in self._retained.expire(now))
+                effects.append(op.SubscriptionRemoved(subscription))
+        effects.extend(op.RetainedCleared(topic_string) for topic_string in self._retained.expire(now))
         self.changes += len(effects)
         return effects
 
     def restore(
         self,
         subscriptions: Iterable[Subscription],
-        retained: Iterable[RetainedPublication],
+        retained: Iterable[op.RetainedPublication],
         running: TopicSpace | None = None,
     ) -> None:
         """Load the saved state, as a queue manager does when it starts; blocks are evaluated again (guide 2.5.4).
@@ -313,7 +295,7 @@ class TopicSpace:
         for publication in retained:
             self._retained.store(publication)
 
-    def retain(self, retained: RetainedPublication) -> None:
+    def retain(self, retained: op.RetainedPublication) -> None:
         """Hold this one for its topic without sending it: for an edge that keeps retained publications elsewhere.
 
         After the processor has stored a publication, it passes the stored form here, which is without the message.
@@ -330,16 +312,16 @@ class TopicSpace:
             return None
         return self._index.blocks(subscription.sub_id)
 
-    def _subscribe(self, operation: Subscribe, now: datetime) -> list[Effect]:
+    def _subscribe(self, operation: op.Subscribe, now: datetime) -> list[op.Effect]:
         subscription = operation.subscription
         self._check_new(subscription)
         self._put_in(subscription)
-        effects: list[Effect] = [SubscriptionAdded(subscription)]
+        effects: list[op.Effect] = [op.SubscriptionAdded(subscription)]
         if operation.send_retained:
             effects += self._deliver_retained(subscription, now, asked=False)
         return effects
 
-    def _alter(self, operation: AlterSubscription, now: datetime) -> list[Effect]:
+    def _alter(self, operation: op.AlterSubscription, now: datetime) -> list[op.Effect]:
         after = operation.subscription
         before = self._current(after)
         self._check_name(after)
@@ -352,87 +334,89 @@ class TopicSpace:
             self._index.add(after, self.topic_objects.blocks())
         self._forget(before)
         self._remember(after)
-        effects: list[Effect] = [SubscriptionAltered(before, after)]
+        effects: list[op.Effect] = [op.SubscriptionAltered(before, after)]
         if operation.send_retained:
             effects += self._deliver_retained(after, now, asked=False)
         return effects
 
-    def _unsubscribe(self, operation: Unsubscribe) -> list[Effect]:
+    def _unsubscribe(self, operation: op.Unsubscribe) -> list[op.Effect]:
         subscription = self._current(operation.subscription)
         self._take_out(subscription)
-        return [SubscriptionRemoved(subscription)]
+        return [op.SubscriptionRemoved(subscription)]
 
-    def _publish(self, operation: PublishToTopic, now: datetime) -> list[Effect]:
+    def _publish(self, operation: op.PublishToTopic, now: datetime) -> list[op.Effect]:
         topic_string, publication = operation.topic_string, operation.publication
         check_publication_topic(topic_string)
         chosen, passed_over, level = self.decide(operation, self.match(topic_string, now))
-        self.filtered = [subscription for subscription, rule in passed_over if rule is Rule.FILTER]
-        effects: list[Effect] = []
+        self.filtered = [subscription for subscription, rule in passed_over if rule is op.Rule.FILTER]
+        effects: list[op.Effect] = []
         # What an interceptor took is retained when it is published again, below its level: guide 4.6.1.
         if operation.retain and (level is None or level <= 1):
-            retained = RetainedPublication(topic_string, publication)
+            retained = op.RetainedPublication(topic_string, publication)
             self._retained.store(retained)
-            effects.append(RetainedStored(retained))
+            effects.append(op.RetainedStored(retained))
         old = operation.was_retained
-        effects.extend(Delivery(subscription, topic_string, publication, old) for subscription in chosen)
+        effects.extend(op.Delivery(subscription, topic_string, publication, old) for subscription in chosen)
         return effects
 
-    def _clear_retained(self, operation: ClearRetained, now: datetime) -> list[Effect]:
-        effects: list[Effect] = []
+    def _clear_retained(self, operation: op.ClearRetained, now: datetime) -> list[op.Effect]:
+        effects: list[op.Effect] = []
         for retained in self.retained(operation.topic_string, operation.wildcard, now):
             if self._apart and retained.publication.stream != operation.stream:
                 continue
             if operation.of_scope and retained.publication.local != operation.local:
                 continue
             self._retained.clear(retained.topic_string)
-            effects.append(RetainedCleared(retained.topic_string))
+            effects.append(op.RetainedCleared(retained.topic_string))
         return effects
 
-    def _deliver_retained(self, subscription: Subscription, now: datetime, *, asked: bool) -> list[Effect]:
+    def _deliver_retained(self, subscription: Subscription, now: datetime, *, asked: bool) -> list[op.Effect]:
         if gets_no_retained(subscription, asked=asked) is not None:
             return []
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
-        effects: list[Effect] = []
+        effects: list[op.Effect] = []
         for retained in self._retained.match(pattern, now, self._index.blocks(subscription.sub_id)):
             rule = self._rule_against_retained(subscription, retained, asked=asked)
             if rule is None:
-                effects.append(Delivery(subscription, retained.topic_string, retained.publication, from_retained=True))
-            elif rule is Rule.FILTER:
+                effects.append(
+                    op.Delivery(subscription, retained.topic_string, retained.publication, from_retained=True)
+                )
+            elif rule is op.Rule.FILTER:
                 self.filtered.append(subscription)
         return effects
 
-    def _stops_before(self, subscription: Subscription, operation: PublishToTopic) -> bool:
+    def _stops_before(self, subscription: Subscription, operation: op.PublishToTopic) -> bool:
         """Whether what came from elsewhere does not go to a subscription that was chosen; the closest of a group may be
         such a one, and nobody else of the group gets it then (guide 3.3.6)."""
         if is_home(subscription, operation, None if self._apart else self.topic_objects):
             return True
         return operation.was_retained and gets_no_retained(subscription, asked=False) is not None
 
-    def _rule_against(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
+    def _rule_against(self, subscription: Subscription, publication: op.Published, topic_string: str) -> op.Rule | None:
         """Why a publication as it is published does not reach a subscription by itself; None where it does."""
         if self._apart and (apart := kept_apart_by(subscription, publication)) is not None:
             return apart
         if subscription.options.pub_on_req_only:
-            return Rule.REQUEST_ONLY
+            return op.Rule.REQUEST_ONLY
         if subscription.selector is None or self._select is None:
             return None
-        return None if self._select(subscription, publication, topic_string) else Rule.FILTER
+        return None if self._select(subscription, publication, topic_string) else op.Rule.FILTER
 
     def _rule_against_retained(
-        self, subscription: Subscription, retained: RetainedPublication, *, asked: bool
-    ) -> Rule | None:
+        self, subscription: Subscription, retained: op.RetainedPublication, *, asked: bool
+    ) -> op.Rule | None:
         """The same for a retained publication; asked: whether the subscriber asks for it, or is new."""
         publication = retained.publication
         if self._apart and (apart := kept_apart_by(subscription, publication)) is not None:
             return apart
         is_foreign = self._is_foreign is not None and self._is_foreign(publication)
         if is_foreign and is_of_queue_manager(subscription, self.topic_objects):
-            return Rule.SCOPE
+            return op.Rule.SCOPE
         if (rule := gets_no_retained(subscription, asked=asked)) is not None:
             return rule
         if subscription.selector is None or self._select is None:
             return None
-        return None if self._select(subscription, publication, retained.topic_string) else Rule.FILTER
+        return None if self._select(subscription, publication, retained.topic_string) else op.Rule.FILTER
 
     # Checking and keeping
 

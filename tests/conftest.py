@@ -21,6 +21,7 @@ from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from commands.config.home import PostgresqlHome
 from tests.browser import needs_chromium
@@ -52,6 +53,10 @@ settings.register_profile("gate", derandomize=True, max_examples=40, **_PATIENT)
 settings.register_profile("few", derandomize=True, max_examples=8, **_PATIENT)
 settings.register_profile("nightly", max_examples=200, **_PATIENT)
 settings.load_profile("nightly" if IS_NIGHT else "gate")
+if not IS_NIGHT:
+    # Else each process would first read all modules for constants to try, in seconds, and the examples of a test would
+    # change with the modules that others import.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.hookimpl(tryfirst=True)

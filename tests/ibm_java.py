@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -24,11 +24,11 @@ _JSON: Final = "org.json:json:20240303"
 
 
 class Client(NamedTuple):
-    """One of IBM's clients. nightly: whether the gate leaves it out."""
+    """One of IBM's clients. in_gate: how many conversations a connection has there; None where it is of the night."""
 
     version: str
     folder: str
-    nightly: bool = True
+    in_gate: int | None = None
     is_jakarta: bool = False
 
     @property
@@ -46,9 +46,9 @@ class Client(NamedTuple):
         return paths if all(path.exists() for path in paths) else ()
 
 
-NEWEST: Final = Client("9.4.5.0", "java", nightly=False)
+NEWEST: Final = Client("9.4.5.0", "java", in_gate=10)
 CLIENTS: Final = (
-    Client("9.0.4.0", "java-9.0.4", nightly=False),
+    Client("9.0.4.0", "java-9.0.4", in_gate=1),
     *(Client(version, f"java-{version}") for version in ("9.1.0.0", "9.1.5.0", "9.2.5.0", "9.3.5.1")),
     NEWEST,
     *(Client(version, f"jakarta-{version}", is_jakarta=True) for version in ("9.4.5.1", "10.0.0.0")),
@@ -67,16 +67,15 @@ _JAKARTA: Final = (
 )
 
 
-def every_client() -> list[object]:
-    """``CLIENTS`` as parameters of a test: those that are missing are skipped, and those of a night marked."""
-    marks = {
-        each: [
-            *([pytest.mark.nightly] if each.nightly else []),
-            pytest.mark.skipif(not each.jars, reason=f"client {each.version} is not here: .ci/peers fetches it"),
-        ]
-        for each in CLIENTS
-    }
-    return [pytest.param(each, marks=marks[each], id=each.version) for each in CLIENTS]
+def every_client(sharing: int, *more: object) -> Iterator[object]:
+    """``CLIENTS`` as parameters of a test, with *sharing* conversations on a connection, and *more*.
+
+    Those that are missing are skipped, and those that the gate does not try so are marked.
+    """
+    for each in CLIENTS:
+        missing = pytest.mark.skipif(not each.jars, reason=f"client {each.version} is not here: .ci/peers fetches it")
+        marks = [missing] if each.in_gate == sharing else [missing, pytest.mark.nightly]
+        yield pytest.param(each, sharing, *more, marks=marks, id=f"{each.version}-{sharing}")
 
 
 def class_path(made: Path, client: Client = NEWEST) -> str:
@@ -106,7 +105,7 @@ def _for_jakarta(source: Path, made: Path) -> Path:
 def main(arguments: list[str]) -> int:
     """Print what there is to fetch."""
     for client in CLIENTS:
-        if "--all" in arguments or not client.nightly:
+        if "--all" in arguments or client.in_gate is not None:
             for artifact in client.artifacts:
                 print(client.folder, artifact)
     return 0

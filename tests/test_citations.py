@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from migrate.checklist import KNOWN
-from rfh2 import layouts, mde, pcf, xqh
+from rfh2 import layouts, mqmd, pcf
 from rfh2.ccsid import EBCDIC_FIELDS
 from rfh2.layouts import STEPPED_OVER, HeaderKind, Layout
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
@@ -213,8 +213,8 @@ def test_headers_have_the_names_and_lengths_that_the_code_gives_them() -> None:
     kinds = [
         *STEPPED_OVER,
         pcf.EPH_KIND,
-        mde.KIND,
-        xqh.KIND,
+        mqmd.MDE_KIND,
+        mqmd.XQH_KIND,
         HeaderKind("MQDLH", "DLH ", "MQDEAD", {1: layouts.MQDLH.size}),
     ]
     assert said == {

@@ -21,8 +21,8 @@ import yaml
 
 from commands.cli import main
 from commands.cli.check import findings
-from commands.config.config_file import read_config
 from commands.config.home import PostgresqlHome, parse_home
+from commands.config.settings import read_config
 from tests.commands.links.mosquitto import free_port
 from tests.postgresql import needs_postgresql
 from tests.waiting import PATIENCE_S, until

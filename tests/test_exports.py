@@ -82,7 +82,7 @@ _START = [
     *("commands", "commands.cli", "commands.disk", "commands.disk.files", "commands.options", "commands.options.verb"),
     *("commands.terminal", "commands.terminal.console", "commands.terminal.output_file"),
     "commands.terminal.stopping",
-    *("rfh2", "rfh2.constants", "rfh2.distribution", "rfh2.errors", "rfh2.exports", "rfh2.terminal_escape"),
+    *("rfh2", "rfh2.constants", "rfh2.distribution", "rfh2.errors", "rfh2.distribution", "rfh2.terminal_escape"),
 ]
 
 

@@ -17,21 +17,10 @@ from functools import cache
 from ipaddress import ip_address, ip_network
 from typing import Final
 
-from commands.broker.channel_objects import (
-    ADDRESSMAP,
-    ALL_PRIVILEGED,
-    BLOCKADDR,
-    BLOCKUSER,
-    DEFAULT_CONNAUTH,
-    SSLPEERMAP,
-    USERMAP,
-    AuthenticationInfo,
-    ChannelAuthentication,
-    ServerChannel,
-)
+from commands.broker import channel_objects
 from commands.broker.objects import Objects
 
-_MAPPING: Final = (SSLPEERMAP, USERMAP, ADDRESSMAP)
+_MAPPING: Final = (channel_objects.SSLPEERMAP, channel_objects.USERMAP, channel_objects.ADDRESSMAP)
 _ANY_CHANNEL: Final = "SYSTEM.DEF.SVRCONN"
 _LOOPBACK: Final = ("127.0.0.0/8", "::1")
 _RANGE: Final = re.compile(r"([0-9A-Fa-f]+)-([0-9A-Fa-f]+)")
@@ -76,9 +65,11 @@ class ChannelRules:
     accepts_any: whether a channel that is not defined is like SYSTEM.DEF.SVRCONN, for clients of this machine.
     """
 
-    channels: Mapping[str, ServerChannel]
-    records: tuple[ChannelAuthentication, ...] = ()
-    authentication: AuthenticationInfo | None = field(default_factory=lambda: AuthenticationInfo(DEFAULT_CONNAUTH))
+    channels: Mapping[str, channel_objects.ServerChannel]
+    records: tuple[channel_objects.ChannelAuthentication, ...] = ()
+    authentication: channel_objects.AuthenticationInfo | None = field(
+        default_factory=lambda: channel_objects.AuthenticationInfo(channel_objects.DEFAULT_CONNAUTH)
+    )
     accepts_any: bool = False
 
     @classmethod
@@ -89,30 +80,32 @@ class ChannelRules:
         is_open = all(name.startswith("SYSTEM.") for name in channels)
         return cls(channels, tuple(records), objects.authentication.get(qmgr.connauth), is_open)
 
-    def channel(self, name: str, address: str) -> ServerChannel | None:
+    def channel(self, name: str, address: str) -> channel_objects.ServerChannel | None:
         """The channel that a client of *address* names; None where there is none for it."""
         found = self.channels.get(name) or self.channels.get("*")
         if found is None and self.accepts_any and any(fits(address, each) for each in _LOOPBACK):
             return self.channels[_ANY_CHANNEL]
         return found
 
-    def blocking(self, address: str) -> ChannelAuthentication | None:
+    def blocking(self, address: str) -> channel_objects.ChannelAuthentication | None:
         """The BLOCKADDR record for *address*."""
-        blocked = (each for each in self.records if each.type == BLOCKADDR)
+        blocked = (each for each in self.records if each.type == channel_objects.BLOCKADDR)
         return next((each for each in blocked if any(fits(address, one) for one in each.address_list)), None)
 
-    def mapping(self, client: Client) -> ChannelAuthentication | None:
+    def mapping(self, client: Client) -> channel_objects.ChannelAuthentication | None:
         """The record that says what becomes of *client*."""
         found = [each for each in self.records if each.type in _MAPPING and _is_of(each, client)]
         return min(found, key=_precedence, default=None)
 
-    def blocked_users(self, channel: str) -> ChannelAuthentication | None:
+    def blocked_users(self, channel: str) -> channel_objects.ChannelAuthentication | None:
         """The BLOCKUSER record for the users of *channel*."""
-        found = [each for each in self.records if each.type == BLOCKUSER and like(channel, each.profile)]
+        found = [
+            each for each in self.records if each.type == channel_objects.BLOCKUSER and like(channel, each.profile)
+        ]
         return min(found, key=lambda each: specificity(each.profile), default=None)
 
 
-def user_of(record: ChannelAuthentication | None, mcauser: str, user: str) -> str:
+def user_of(record: channel_objects.ChannelAuthentication | None, mcauser: str, user: str) -> str:
     """As whom a client works: of whom the rule says so, else as the channel says, else as *user*."""
     mapped = "" if record is None or record.user_source != "MAP" else record.mcauser
     return mapped or mcauser or user
@@ -128,13 +121,13 @@ def can_work(user: str) -> bool:
     return len(user) <= LONGEST_USER and is_user(user)
 
 
-def is_blocked(record: ChannelAuthentication, user: str, privileged: bool) -> bool:
+def is_blocked(record: channel_objects.ChannelAuthentication, user: str, privileged: bool) -> bool:
     """Whether a BLOCKUSER record is for *user*."""
     listed = {each.lower() for each in record.user_list}
-    return user.lower() in listed or (privileged and ALL_PRIVILEGED.lower() in listed)
+    return user.lower() in listed or (privileged and channel_objects.ALL_PRIVILEGED.lower() in listed)
 
 
-def _is_of(record: ChannelAuthentication, client: Client) -> bool:
+def _is_of(record: channel_objects.ChannelAuthentication, client: Client) -> bool:
     return (
         like(client.channel, record.profile)
         and (not record.address or fits(client.address, record.address))
@@ -144,7 +137,7 @@ def _is_of(record: ChannelAuthentication, client: Client) -> bool:
     )
 
 
-def _precedence(record: ChannelAuthentication) -> tuple[object, ...]:
+def _precedence(record: channel_objects.ChannelAuthentication) -> tuple[object, ...]:
     return (
         specificity(record.profile),
         _MAPPING.index(record.type),

@@ -12,19 +12,11 @@ from enum import StrEnum
 from typing import Final
 
 from commands.broker.authority import Action, Authority
-from commands.broker.identifiers import fitting, is_of_a_put
+from commands.broker.descriptor import fitting, is_of_a_put
 from commands.broker.objects import CONTROL_QUEUE, DEAD_LETTER_QUEUE, DEFAULT_STREAM, Objects, is_object_name
 from commands.headers.response import Warned
 from commands.model import QueuedCommand
-from rfh2.constants import (
-    MQAT_BROKER,
-    MQPER_PERSISTENCE_AS_Q_DEF,
-    MQPER_PERSISTENT,
-    MQPRI_PRIORITY_AS_Q_DEF,
-    MQRCCF_NOT_AUTHORIZED,
-    MQRCCF_Q_MGR_NAME_ERROR,
-    MQRCCF_Q_NAME_ERROR,
-)
+from rfh2 import constants as mq
 from rfh2.errors import CommandError
 from rfh2.message import Message
 from rfh2.mqi_constants import MQCI_NONE
@@ -180,7 +172,7 @@ class Context:
         A dead letter that is put back with its context is not: it keeps the MsgId that its program gave it or got.
         """
         mqmd = self.mqmd
-        if mqmd.put_appl_type != MQAT_BROKER or name_of(mqmd.reply_to_q):
+        if mqmd.put_appl_type != mq.MQAT_BROKER or name_of(mqmd.reply_to_q):
             return False
         is_here = name_of(mqmd.put_appl_name) == name_of(fitting(self.qmgr, 28))
         return is_here and is_of_a_put(mqmd.msg_id, self.qmgr)
@@ -225,7 +217,7 @@ class Context:
     @property
     def priority(self) -> int:
         """The command's priority, as its queue resolves it."""
-        if self.mqmd.priority != MQPRI_PRIORITY_AS_Q_DEF:
+        if self.mqmd.priority != mq.MQPRI_PRIORITY_AS_Q_DEF:
             return self.mqmd.priority
         queue = self.objects.queue(self.queue)
         return queue.def_priority if queue is not None else 0
@@ -233,10 +225,10 @@ class Context:
     @property
     def persistence(self) -> int:
         """The command's persistence, as its queue resolves it: MQPER_PERSISTENT or MQPER_NOT_PERSISTENT."""
-        if self.mqmd.persistence != MQPER_PERSISTENCE_AS_Q_DEF:
+        if self.mqmd.persistence != mq.MQPER_PERSISTENCE_AS_Q_DEF:
             return self.mqmd.persistence
         queue = self.objects.queue(self.queue)
-        return MQPER_PERSISTENT if queue is not None and queue.def_persistent else 0
+        return mq.MQPER_PERSISTENT if queue is not None and queue.def_persistent else 0
 
     def may(self, action: Action, pattern: str, scheme: WildcardScheme) -> bool:
         """Whether the sender may do *action* at the levels of *pattern* before its first wildcard (guide 2.5.4, 5)."""
@@ -253,11 +245,11 @@ class Context:
         qmgr = given_qmgr or name_of(self.mqmd.reply_to_qmgr) or self.qmgr
         queue = given_queue or name_of(self.mqmd.reply_to_q)
         if (needed or given_qmgr) and not is_object_name(qmgr):
-            raise CommandError(MQRCCF_Q_MGR_NAME_ERROR, why="not a valid name", tags=(("QMgrName", qmgr),))
+            raise CommandError(mq.MQRCCF_Q_MGR_NAME_ERROR, why="not a valid name", tags=(("QMgrName", qmgr),))
         if needed and not queue:
-            raise CommandError(MQRCCF_Q_NAME_ERROR, why="neither QName nor ReplyToQ names a queue")
+            raise CommandError(mq.MQRCCF_Q_NAME_ERROR, why="neither QName nor ReplyToQ names a queue")
         if queue and (needed or given_queue) and not is_object_name(queue):
-            raise CommandError(MQRCCF_Q_NAME_ERROR, why="not a valid name", tags=(("QName", queue),))
+            raise CommandError(mq.MQRCCF_Q_NAME_ERROR, why="not a valid name", tags=(("QName", queue),))
         return Destination(qmgr, queue, self.mqmd.correl_id if correl_as_id else MQCI_NONE)
 
     def check_reachable(self, destination: Destination) -> None:
@@ -274,10 +266,10 @@ class Context:
         if destination.qmgr != self.qmgr:
             if destination.qmgr not in queues:
                 why = "no transmission queue has this name"
-                raise CommandError(MQRCCF_Q_MGR_NAME_ERROR, why=why, tags=(("QMgrName", destination.qmgr),))
+                raise CommandError(mq.MQRCCF_Q_MGR_NAME_ERROR, why=why, tags=(("QMgrName", destination.qmgr),))
         elif destination.queue not in queues and destination.queue not in self.objects.aliases:
             why = "the queue does not exist"
-            raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", destination.queue),))
+            raise CommandError(mq.MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", destination.queue),))
 
     def _check_is_queue(self, name: str) -> None:
         objects = self.objects
@@ -291,7 +283,7 @@ class Context:
             why = f"the queue manager takes commands from {queue}, so it would publish its own publications without end"
         else:
             return
-        raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", name),))
+        raise CommandError(mq.MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", name),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +313,7 @@ class CommandPlan:
 
 def not_authorized(topic: str) -> Warned:
     """The warning for a topic that the sender has no authority for."""
-    return Warned(MQRCCF_NOT_AUTHORIZED, (("Topic", topic),))
+    return Warned(mq.MQRCCF_NOT_AUTHORIZED, (("Topic", topic),))
 
 
 def warnings_or_error(refused: list[Warned], anything_left: bool) -> tuple[Warned, ...]:

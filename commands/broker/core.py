@@ -4,8 +4,6 @@ The processor, the local replay and embedding programs all run this code. The ar
 the time, the arrival number from which identifiers are made, and the user.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,26 +13,23 @@ from functools import partial
 from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
 from commands.broker.context import V6_BROKER, CommandPlan, Context, InputQueueKind, not_read, semantics_of
-from commands.broker.exit_calls import ExitCalls, PublishExitFailedError
+from commands.broker.descriptor import Ids, Origin
+from commands.broker.exit_calls import ExitCalls, PublishExitFailedError, Undo
 from commands.broker.exit_values import PublishExit
 from commands.broker.forward import Forwarder, MadePuts, RenderedHeaders
-from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
-from commands.broker.outcome import Arrival, Outcome, copies
+from commands.broker.outcome import Arrival, Outcome, Tracer, copies
 from commands.broker.puts import Copies, DeadLetters, Exited, Outgoing, PutKind, is_wanted
 from commands.broker.reading import Reading, as_kept, decoded
 from commands.broker.respond import is_due, response
 from commands.broker.times import EPOCH
-from commands.broker.trace import Tracer
 from commands.broker.translate import translate, unrefused
-from commands.broker.undo import Undo
 from commands.headers.registry import parse
 from commands.headers.response import Completion, Warned
 from commands.model import Command, Publish
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
-from rfh2.inherited_ccsids import is_resolved, resolved
-from rfh2.message import Message, decode, encode
+from rfh2.message import Message, decode, encode, is_resolved, resolved
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, PublishToTopic, RequestRetained
 from streams.patterns import written_topic

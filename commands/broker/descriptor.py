@@ -18,23 +18,92 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rfh2 import mqi_constants as m
+from rfh2 import constants as mq, mqi_constants as m
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, MQCCSI_OF_THE_QMGR, is_kept_body, order_of, qmgr_ccsid
-from rfh2.chain import sniffed
-from rfh2.constants import (
-    LARGEST_MQLONG,
-    MQ_MSG_ID_LENGTH,
-    MQEI_UNLIMITED,
-    MQPER_PERSISTENCE_AS_Q_DEF,
-    MQPER_PERSISTENT,
-    MQPRI_PRIORITY_AS_Q_DEF,
-)
 from rfh2.errors import MessageRefusedError
 from rfh2.layouts import MQMD1, MQMD2
+from rfh2.message import sniffed
 from rfh2.mqmd import Mqmd
+
+# The fields that a queue manager sets in a message that it puts: identifiers, origin context, date and time.
+#
+# Identifiers are made from the arrival number of the command that causes them and a count within it. They are therefore
+# unique in a queue manager, and the same whenever the same commands arrive in the same order.
+
+CARRIED_IDS: Final = 1 << 22
+"""The count of identifiers for what neighbours send begins here: a command never makes so many itself."""
+_PRODUCT = b"AMQ "
+_FIVE_BYTES = 0xFF_FFFF_FFFF
+_BEYOND_A_NAME = 0x80_0000
+
+
+def message_id(qmgr: str, seq: int, n: int) -> bytes:
+    """24 bytes: ``AMQ ``, the queue manager's name cut to 12 characters, five bytes of *seq*, three of *n*.
+
+    If *seq* needs more than five bytes, as a time stamp in a capture may, its higher bytes replace the end of the name,
+    with the top bit set, so that such identifiers still sort after all with a lower *seq*.
+    """
+    head = _head(qmgr)
+    if high := seq >> 40:
+        head = head[:13] + (_BEYOND_A_NAME | high).to_bytes(3, "big")
+    return head + (seq & _FIVE_BYTES).to_bytes(5, "big") + n.to_bytes(3, "big")
+
+
+def is_of_a_put(msg_id: bytes, qmgr: str) -> bool:
+    """Whether ``message_id`` made it for a put of *qmgr*; where a queue completes a program's, the top bit is set."""
+    return msg_id.startswith(_head(qmgr)) and msg_id[16] < 0x80
+
+
+@lru_cache(maxsize=64)
+def _head(qmgr: str) -> bytes:
+    return _PRODUCT + qmgr[:12].ljust(12).encode("ascii", "replace")
+
+
+@lru_cache(maxsize=4096)
+def fitting(name: str, size: int) -> str:
+    """*name* cut to *size* characters, with a question mark for each that a character field cannot hold.
+
+    A user or a queue in a capture may have a name that no queue manager allows; the message must still be put.
+    """
+    return name[:size].encode("latin-1", "replace").decode("latin-1")
+
+
+class Ids:
+    """The identifiers of one command: MsgIds for its puts and sub_ids for what it registers, from one count.
+
+    begin: where the count begins. That of a network's publications is far behind those of the queue manager's own.
+    """
+
+    def __init__(self, qmgr: str, seq: int, begin: int = 0) -> None:
+        self._qmgr, self._seq, self._n = qmgr, seq, begin
+
+    def __call__(self) -> bytes:
+        """The next identifier."""
+        self._n += 1
+        return message_id(self._qmgr, self._seq, self._n)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The origin context of all messages that the queue manager puts at one time (guide 6.7.9, 6.7.10)."""
+
+    put_appl_name: str
+    put_date: str
+    put_time: str
+    put_appl_type: int = mq.MQAT_BROKER
+    appl_origin_data: str = ""
+
+    @classmethod
+    def of(cls, qmgr: str, now: datetime) -> Origin:
+        """PutDate and PutTime are UTC, to hundredths of a second."""
+        date = f"{now.year:04}{now.month:02}{now.day:02}"
+        time = f"{now.hour:02}{now.minute:02}{now.second:02}{now.microsecond // 10_000:02}"
+        return cls(fitting(qmgr, 28), date, time)
+
 
 HIGHEST_PRIORITY: Final = 9
 TENTH_US: Final = 100_000
@@ -53,7 +122,7 @@ def _reader(order: str) -> struct.Struct:
 
 
 _LITTLE, _BIG = struct.Struct("<i"), struct.Struct(">i")
-_NO_MSG_ID = bytes(MQ_MSG_ID_LENGTH)
+_NO_MSG_ID = bytes(mq.MQ_MSG_ID_LENGTH)
 _ASCII = (b"MD  ", ASCII_FIELDS, b" ")
 _EBCDIC = ("MD  ".encode(EBCDIC_FIELDS), EBCDIC_FIELDS, " ".encode(EBCDIC_FIELDS))
 _VERSIONS: Final = {
@@ -223,10 +292,10 @@ def _normalised(
 
     if ccsid in MQCCSI_OF_THE_QMGR:
         edits.append(("CodedCharSetId", long.pack(qmgr_ccsid(charset == ASCII_FIELDS))))
-    if priority == MQPRI_PRIORITY_AS_Q_DEF:
+    if priority == mq.MQPRI_PRIORITY_AS_Q_DEF:
         priority = def_priority
         edits.append(("Priority", long.pack(priority)))
-    if persistence == MQPER_PERSISTENCE_AS_Q_DEF:
+    if persistence == mq.MQPER_PERSISTENCE_AS_Q_DEF:
         persistence = int(def_persistent)
         edits.append(("Persistence", long.pack(persistence)))
     if backout_count:
@@ -254,8 +323,8 @@ def _normalised(
         for name, value in edits:
             kept[_SPANS[name]] = value
         md = bytes(kept)
-    lifetime_us = None if expiry == MQEI_UNLIMITED else expiry * TENTH_US
-    return Arrived(md, min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
+    lifetime_us = None if expiry == mq.MQEI_UNLIMITED else expiry * TENTH_US
+    return Arrived(md, min(priority, HIGHEST_PRIORITY), persistence == mq.MQPER_PERSISTENT, user, lifetime_us)
 
 
 def _completed(md: bytes, arrived: Arrived) -> _Completed:
@@ -277,7 +346,7 @@ def _has_time(md: bytes) -> bool:
 def _depends_on_queue(md: bytes) -> bool:
     long = _VERSIONS[md[4:8]][0]
     (priority,), (persistence,) = (long.unpack_from(md, _SPANS[name].start) for name in ("Priority", "Persistence"))
-    return bool(priority == MQPRI_PRIORITY_AS_Q_DEF or persistence == MQPER_PERSISTENCE_AS_Q_DEF)
+    return bool(priority == mq.MQPRI_PRIORITY_AS_Q_DEF or persistence == mq.MQPER_PERSISTENCE_AS_Q_DEF)
 
 
 def _made_id(qmgr: str, unique: int) -> bytes:
@@ -313,17 +382,17 @@ def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:
     seen = bytearray(md)
     if left_us is not None:
         (whole,) = long.unpack_from(md, _SPANS["Expiry"].start)
-        seen[_SPANS["Expiry"]] = long.pack(min(-(-left_us // TENTH_US), whole if whole > 0 else LARGEST_MQLONG))
+        seen[_SPANS["Expiry"]] = long.pack(min(-(-left_us // TENTH_US), whole if whole > 0 else mq.LARGEST_MQLONG))
     seen[_SPANS["BackoutCount"]] = long.pack(backout_count)
     return bytes(seen)
 
 
 def _check(expiry: int, priority: int, persistence: int, queue: str) -> None:
-    if expiry != MQEI_UNLIMITED and expiry <= 0:
+    if expiry != mq.MQEI_UNLIMITED and expiry <= 0:
         raise MessageRefusedError(m.MQRC_EXPIRY_ERROR, queue, f"Expiry {expiry} is neither -1 nor above 0")
-    if priority < MQPRI_PRIORITY_AS_Q_DEF:
+    if priority < mq.MQPRI_PRIORITY_AS_Q_DEF:
         raise MessageRefusedError(m.MQRC_PRIORITY_ERROR, queue, f"Priority {priority} is below 0")
-    if persistence not in (0, MQPER_PERSISTENT, MQPER_PERSISTENCE_AS_Q_DEF):
+    if persistence not in (0, mq.MQPER_PERSISTENT, mq.MQPER_PERSISTENCE_AS_Q_DEF):
         raise MessageRefusedError(m.MQRC_PERSISTENCE_ERROR, queue, f"Persistence {persistence} is not 0, 1 or 2")
 
 

@@ -12,22 +12,12 @@ Report is that of the message as the exit leaves it. A forwarded publication has
 wants it discarded sets MQRO_DISCARD_MSG in ``md``.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from commands.broker.exit_values import (
-    ExitAnswer,
-    ExitMessage,
-    ExitResponse,
-    PropertyValue,
-    PublicationContext,
-    PublishExit,
-    PublishExitError,
-    SubscriptionContext,
-)
+from commands.broker import exit_values
 from commands.broker.objects import is_object_name
 from commands.broker.puts import Copies, DeadLetters, Exited, ExitFate, Outgoing, is_wanted
 from commands.broker.subscription_attributes import PSPROP, subscription_options
@@ -42,8 +32,10 @@ from rfh2.mqi_constants import MQFB_STOPPED_BY_PUBSUB_EXIT
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQSUBTYPE_ADMIN, MQSUBTYPE_API
 from rfh2.rfh2 import Rfh2
+from streams import operations as op
 from streams.patterns import written_topic
-from streams.subscriptions import Subscription
+from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_space import TopicSpace
 
 
 class PublishExitFailedError(CommandError):
@@ -58,7 +50,7 @@ class PublishExitFailedError(CommandError):
 class ExitCalls:
     """The calls of one command. letters: of the queue manager. now: UTC."""
 
-    exit: PublishExit
+    exit: exit_values.PublishExit
     letters: DeadLetters
     now: datetime
 
@@ -68,16 +60,16 @@ class ExitCalls:
         copies: the deliveries that it stands for. Raises PublishExitFailedError.
         """
         first = copies[0]
-        message = ExitMessage(md=put.md, body=put.body, properties=_properties(put.message))
-        publication = PublicationContext(pub_topic_string=first.topic_string)
+        message = exit_values.ExitMessage(md=put.md, body=put.body, properties=_properties(put.message))
+        publication = exit_values.PublicationContext(pub_topic_string=first.topic_string)
         try:
             answer = self.exit.publication(message, publication, subscription_context(first.subscription, put))
-            if answer.exit_response is ExitResponse.FAILED:
-                raise PublishExitError(answer.why or "it answered MQXCC_FAILED")
+            if answer.exit_response is exit_values.ExitResponse.FAILED:
+                raise exit_values.PublishExitError(answer.why or "it answered MQXCC_FAILED")
             changed = _changed(put, answer, self.letters.qmgr)
-        except PublishExitError as error:
+        except exit_values.PublishExitError as error:
             raise PublishExitFailedError(first.topic_string, str(error)) from error
-        if answer.exit_response is ExitResponse.SUPPRESS_FUNCTION:
+        if answer.exit_response is exit_values.ExitResponse.SUPPRESS_FUNCTION:
             return self._suppressed(changed, answer.feedback or MQFB_STOPPED_BY_PUBSUB_EXIT, copies)
         if (changed.qmgr, changed.queue) == (put.qmgr, put.queue):
             return changed, None
@@ -96,9 +88,9 @@ class ExitCalls:
         return letter, Exited(copies, ExitFate.DEAD_LETTER, feedback, letter.qmgr, letter.queue)
 
 
-def subscription_context(subscription: Subscription, put: Outgoing) -> SubscriptionContext:
+def subscription_context(subscription: Subscription, put: Outgoing) -> exit_values.SubscriptionContext:
     """MQSBC for *put*, a message for *subscription*."""
-    return SubscriptionContext(
+    return exit_values.SubscriptionContext(
         destination_qmgr_name=put.qmgr,
         destination_q_name=put.queue,
         sub_type=MQSUBTYPE_ADMIN if subscription.admin else MQSUBTYPE_API,
@@ -114,14 +106,14 @@ def subscription_context(subscription: Subscription, put: Outgoing) -> Subscript
     )
 
 
-def _changed(put: Outgoing, answer: ExitAnswer, here: str) -> Outgoing:
+def _changed(put: Outgoing, answer: exit_values.ExitAnswer, here: str) -> Outgoing:
     """*put* as the exit leaves it. here: this queue manager. Raises PublishExitError where that is no message."""
     qmgr, queue = answer.destination_qmgr_name, answer.destination_q_name
     qmgr = put.qmgr if qmgr is None else qmgr or here
     queue = put.queue if queue is None else queue
     for name in (qmgr, queue):
         if name not in (put.qmgr, put.queue) and not is_object_name(name):
-            raise PublishExitError(f"{name!r} cannot be the name of a queue or a queue manager")
+            raise exit_values.PublishExitError(f"{name!r} cannot be the name of a queue or a queue manager")
     if answer.md is None and answer.body is None and not answer.properties:
         return put if (qmgr, queue) == (put.qmgr, put.queue) else put._replace(qmgr=qmgr, queue=queue)
     try:
@@ -133,7 +125,7 @@ def _changed(put: Outgoing, answer: ExitAnswer, here: str) -> Outgoing:
             body = encode(message)
         md = message.mqmd.encode()
     except (DecodeError, EncodeError) as error:
-        raise PublishExitError(f"the message that it answered is not valid: {error}") from error
+        raise exit_values.PublishExitError(f"the message that it answered is not valid: {error}") from error
     return put._replace(qmgr=qmgr, queue=queue, md=md, body=body)
 
 
@@ -145,7 +137,7 @@ def _read(mqmd: Mqmd, body: bytes) -> Message:
         return Message(mqmd, (), body)
 
 
-def _properties(message: Message) -> dict[str, PropertyValue]:
+def _properties(message: Message) -> dict[str, exit_values.PropertyValue]:
     header = message.rfh2
     values = {} if header is None else _values(header.folder(USER))
     return {name: value for name, value in values.items() if isinstance(value, bool | int | float | str)}
@@ -159,7 +151,7 @@ def _values(folder: Folder | None) -> dict[str, Any]:
         return {}
 
 
-def _with_properties(message: Message, changes: dict[str, PropertyValue | None]) -> Message:
+def _with_properties(message: Message, changes: dict[str, exit_values.PropertyValue | None]) -> Message:
     """The message with properties set, or deleted where the value is None.
 
     Raises PublishExitError where it has no MQRFH2 or a name is none; DecodeError, EncodeError for a value that XML
@@ -168,13 +160,13 @@ def _with_properties(message: Message, changes: dict[str, PropertyValue | None])
     header = message.rfh2
     codec = None if header is None else name_value_codec(header.name_value_ccsid, header.order)
     if header is None or codec is None:
-        raise PublishExitError("it set properties of a message that has no MQRFH2")
+        raise exit_values.PublishExitError("it set properties of a message that has no MQRFH2")
     before = header.folder(USER)
     merged = {**_values(before), **changes}
     values = {name: value for name, value in merged.items() if not (name in changes and value is None)}
     folder = Folder.of(folder_text(USER, values, before), codec)
     if folder.values().keys() != values.keys():
-        raise PublishExitError("a property has a name that no property can have")
+        raise exit_values.PublishExitError("a property has a name that no property can have")
     changed = header.with_folders(_folders(header, before, folder))
     return replace(message, headers=tuple(changed if each is header else each for each in message.headers))
 
@@ -184,3 +176,61 @@ def _folders(header: Rfh2, before: Folder | None, folder: Folder) -> tuple[Folde
     if before is None:
         return (*header.folders, folder)
     return tuple(folder if each is before else each for each in header.folders)
+
+
+# Takes back what one command changed in the topic space, where the publish exit fails after that (guide 4.6.2.1).
+
+
+class Undo:
+    """The changes of one command in *space*.
+
+    Each operation is announced before it is carried out, because its effects do not say what was retained before it.
+    """
+
+    def __init__(self, space: TopicSpace) -> None:
+        self._space = space
+        self._done: list[tuple[op.Effect, op.RetainedPublication | None]] = []
+        self._retained: dict[str, op.RetainedPublication] = {}
+
+    def before(self, operation: op.Operation, now: datetime) -> None:
+        """*operation* is about to be carried out."""
+        match operation:
+            case op.PublishToTopic(topic_string, _, True):
+                pattern, scheme = topic_string, WildcardScheme.TOPIC
+            case op.ClearRetained(pattern, scheme):
+                pass
+            case _:
+                self._retained = {}
+                return
+        found = self._space.retained(pattern, scheme, now, heed_blocks=False)
+        self._retained = {each.topic_string: each for each in found}
+
+    def after(self, effects: Sequence[op.Effect]) -> None:
+        """It had these effects."""
+        for effect in effects:
+            topic = None
+            if isinstance(effect, op.RetainedStored):
+                topic = effect.retained.topic_string
+            elif isinstance(effect, op.RetainedCleared):
+                topic = effect.topic_string
+            self._done.append((effect, None if topic is None else self._retained.get(topic)))
+
+    def take_back(self, now: datetime) -> list[op.Effect]:
+        """Restore the state before the first operation; returns the effects that count no more."""
+        space, taken = self._space, []
+        for effect, retained in reversed(self._done):
+            taken.append(effect)
+            match effect:
+                case op.SubscriptionAdded(subscription):
+                    space.apply(op.Unsubscribe(subscription), now)
+                case op.SubscriptionAltered(before, _):
+                    space.apply(op.AlterSubscription(before, send_retained=False), now)
+                case op.SubscriptionRemoved(subscription):
+                    space.apply(op.Subscribe(subscription, send_retained=False), now)
+                case op.RetainedStored(stored) if retained is None:
+                    space.apply(op.ClearRetained(stored.topic_string, stream=stored.publication.stream), now)
+                case op.RetainedStored() | op.RetainedCleared():
+                    assert retained is not None
+                    space.retain(retained)
+        self._done.clear()
+        return taken

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from commands.broker.identifiers import Origin, fitting
+from commands.broker.descriptor import Origin, fitting
 from commands.broker.objects import DEFAULT_STREAM, Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication

@@ -14,8 +14,6 @@ subscriber determines the prefix of its topics. The queue to which a publisher p
 stream name in the command is an error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,15 +21,7 @@ from commands.broker.authority import queue_on_the_way
 from commands.broker.context import Context, Destination, Semantics
 from commands.broker.objects import DEFAULT_STREAM, is_object_name
 from commands.model import DeletePublication, Publish, QueuedCommand, RegOpt
-from rfh2.constants import (
-    MQRCCF_DUPLICATE_IDENTITY,
-    MQRCCF_INCORRECT_STREAM,
-    MQRCCF_NOT_AUTHORIZED,
-    MQRCCF_STREAM_ERROR,
-    MQRCCF_SUB_NAME_ERROR,
-    MQRCCF_UNKNOWN_STREAM,
-    MQRCCF_WRONG_USER,
-)
+from rfh2 import constants as mq
 from rfh2.errors import CommandError
 from streams.patterns import is_read_alike, written_topic
 from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
@@ -50,7 +40,7 @@ def stream_of(command: QueuedCommand, context: Context) -> str | None:
     _check_name(name)
     if not context.is_stream(name):
         tags = (("StreamName", name),)
-        raise CommandError(MQRCCF_UNKNOWN_STREAM, why="it is not in the queue namelist", tags=tags)
+        raise CommandError(mq.MQRCCF_UNKNOWN_STREAM, why="it is not in the queue namelist", tags=tags)
     return name
 
 
@@ -62,7 +52,7 @@ def check_stream(command: Publish | DeletePublication, context: Context) -> None
     _check_name(name)
     if name != context.queue:
         tags = (("StreamName", name),)
-        raise CommandError(MQRCCF_INCORRECT_STREAM, why=f"it was put to {context.queue}", tags=tags)
+        raise CommandError(mq.MQRCCF_INCORRECT_STREAM, why=f"it was put to {context.queue}", tags=tags)
 
 
 def name_in_stream(name: str, stream: str) -> str:
@@ -81,7 +71,7 @@ def name_without_stream(name: str, stream: str | None) -> str:
 
 def _check_name(name: str) -> None:
     if not is_object_name(name):
-        raise CommandError(MQRCCF_STREAM_ERROR, why="not a valid name", tags=(("StreamName", name),))
+        raise CommandError(mq.MQRCCF_STREAM_ERROR, why="not a valid name", tags=(("StreamName", name),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +135,7 @@ def by_name(context: Context, name: str, stream: str | None) -> Subscription | N
 def belongs_to(owner: str, what: str, tags: tuple[tuple[str, str], ...] = ()) -> CommandError:
     """3078 with the user id of the owner, which a JMS client of version 6 uses (IBM MQ, reason code 3078)."""
     why = f"{what} belongs to user {owner}"
-    return CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(*tags, ("UserId", owner)))
+    return CommandError(mq.MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(*tags, ("UserId", owner)))
 
 
 def _named(context: Context, name: str, stream: str | None) -> Subscription | None:
@@ -169,7 +159,7 @@ def by_identity(context: Context, wanted: SubscriptionQuery) -> list[Subscriptio
     if fitting and not own:
         if context.semantics is Semantics.V6:
             raise belongs_to(fitting[0].user, "what is registered")
-        raise CommandError(MQRCCF_WRONG_USER, why=f"registered by user {fitting[0].user}")
+        raise CommandError(mq.MQRCCF_WRONG_USER, why=f"registered by user {fitting[0].user}")
     return own
 
 
@@ -208,7 +198,7 @@ def addressed(
         return [named]
     if any(subscription.name is None for subscription in _fitting(context, wanted)):
         why = "a matching subscription has no name"
-        raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", name),))
+        raise CommandError(mq.MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", name),))
     return []
 
 
@@ -228,7 +218,7 @@ def _check_authority(context: Context, subscription: Subscription, tags: tuple[t
     """Check that a user other than the subscription's may put to its queue (guide 6.7.5, SubName)."""
     queue = queue_on_the_way(subscription.dest_qmgr, subscription.dest_queue, context.qmgr)
     if subscription.user != context.user and not context.authority.may_put(context.user, queue):
-        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {queue}", tags=tags)
+        raise CommandError(mq.MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {queue}", tags=tags)
 
 
 def _may_change(context: Context, subscription: Subscription, says_variable: bool) -> bool:

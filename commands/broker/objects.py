@@ -1,32 +1,65 @@
-"""The definitions of one queue manager, in memory: its attributes, queues, namelists, topic objects and authorities.
-
-MQSC's DEFINE, ALTER and DELETE change them, and the broker reads them. A definition is a frozen value. The edge keeps
-each as JSON (``state_of``, ``definition_of``). Attributes have MQSC's meaning. Defaults are those of a new queue
-manager.
-"""
-
-from __future__ import annotations
+"""The definitions of one queue manager, in memory: its attributes, queues, namelists, topic objects and authorities."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from commands.broker.channel_objects import (
-    DEFAULT_AUTHENTICATION,
-    DEFAULT_CHANNELS,
-    DEFAULT_CONNAUTH,
-    DEFAULT_LISTENERS,
-    DEFAULT_RULES,
-    AuthenticationInfo,
-    ChannelAuthentication,
-    ServerChannel,
-    TcpListener,
-)
+from commands.broker import channel_objects
 from streams.topic_objects import DEFAULT_NAMELISTS, Namelist, TopicObject, TopicObjects
+
+# What names of queues say: whether it is one of IBM MQ classes for JMS, and whether a queue manager made it up.
+#
+# In publish/subscribe (MQJMS_PSQ.mqsc) a subscriber of JMS has its own queue (a dynamic one, or one that an
+# administrator defined), or shares one with others. Those that share a queue find their messages by CorrelId.
+
+ADMIN_QUEUE: Final = "SYSTEM.JMS.ADMIN.QUEUE"
+STATUS_QUEUE: Final = "SYSTEM.JMS.PS.STATUS.QUEUE"
+REPORT_QUEUE: Final = "SYSTEM.JMS.REPORT.QUEUE"
+NONDURABLE_PREFIX: Final = "SYSTEM.JMS.ND."
+DURABLE_PREFIX: Final = "SYSTEM.JMS.D."
+SHARED_QUEUES: Final = frozenset(
+    f"SYSTEM.JMS.{kind}{connection}SUBSCRIBER.QUEUE" for kind in ("D.", "ND.") for connection in ("", "CC.")
+)
+"""Those that subscribers share: CC for connection consumers."""
+
+RECORD_QUEUES: Final = (ADMIN_QUEUE, STATUS_QUEUE)
+"""Where SUBSTORE(QUEUE) keeps what it knows of subscriptions and subscribers."""
+
+
+def is_for_nondurable(queue: str) -> bool:
+    """Whether *queue* is one of subscribers that end with their program."""
+    return queue.startswith(NONDURABLE_PREFIX)
+
+
+def is_for_durable(queue: str) -> bool:
+    """Whether *queue* is one of subscriptions that outlive their program."""
+    return queue.startswith(DURABLE_PREFIX)
+
+
+# Names that queue managers give to dynamic queues: the prefix that a program asks for, then what makes it unique.
+#
+# AMQ.4D3F1A2B20000105            AMQ.*, the default of MQOD.DynamicQName
+# AMQSPSDA.4D3F1A2B20000105       the same with the program's own prefix
+
+_DEFAULT_PREFIX: Final = "AMQ."
+# IBM MQ replaces the asterisk with this.
+_UNIQUE_PART: Final = re.compile("[0-9A-F]{16}")
+_UNIQUE_LENGTH: Final = 16
+
+
+def is_dynamic_name(queue: str) -> bool:
+    """Whether *queue* looks like the name of a dynamic queue, whatever prefix the program gave."""
+    return queue.startswith(_DEFAULT_PREFIX) or has_unique_part(queue)
+
+
+def has_unique_part(queue: str) -> bool:
+    """Whether *queue* ends with what a queue manager puts in the place of the asterisk."""
+    return _UNIQUE_PART.fullmatch(queue[-_UNIQUE_LENGTH:]) is not None
+
 
 CONTROL_QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE"
 DEFAULT_STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
@@ -85,7 +118,7 @@ class QueueManager:
     suspended: tuple[str, ...] = ()
     chlauth: bool = True
     has_rules: bool = False
-    connauth: str = DEFAULT_CONNAUTH
+    connauth: str = channel_objects.DEFAULT_CONNAUTH
     key_repository: str = ""
     certificate_label: str = ""
 
@@ -229,10 +262,10 @@ Definition = (
     | TopicObject
     | AuthorityRecord
     | ClusterChannel
-    | ServerChannel
-    | ChannelAuthentication
-    | AuthenticationInfo
-    | TcpListener
+    | channel_objects.ServerChannel
+    | channel_objects.ChannelAuthentication
+    | channel_objects.AuthenticationInfo
+    | channel_objects.TcpListener
 )
 
 _KINDS: dict[str, type[Any]] = {
@@ -244,10 +277,10 @@ _KINDS: dict[str, type[Any]] = {
     "topic": TopicObject,
     "authrec": AuthorityRecord,
     "channel": ClusterChannel,
-    "svrconn": ServerChannel,
-    "chlauth": ChannelAuthentication,
-    "authinfo": AuthenticationInfo,
-    "listener": TcpListener,
+    "svrconn": channel_objects.ServerChannel,
+    "chlauth": channel_objects.ChannelAuthentication,
+    "authinfo": channel_objects.AuthenticationInfo,
+    "listener": channel_objects.TcpListener,
 }
 
 # Where they are kept in ``Objects``.
@@ -319,10 +352,10 @@ class Objects:
         self.topics = TopicObjects()
         self.authorities: dict[str, AuthorityRecord] = {}
         self.channels: dict[str, ClusterChannel] = {}
-        self.own_channels: dict[str, ServerChannel] = {}
-        self.own_rules: dict[str, ChannelAuthentication] = {}
-        self.own_authentication: dict[str, AuthenticationInfo] = {}
-        self.own_listeners: dict[str, TcpListener] = {}
+        self.own_channels: dict[str, channel_objects.ServerChannel] = {}
+        self.own_rules: dict[str, channel_objects.ChannelAuthentication] = {}
+        self.own_authentication: dict[str, channel_objects.AuthenticationInfo] = {}
+        self.own_listeners: dict[str, channel_objects.TcpListener] = {}
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -359,6 +392,13 @@ class Objects:
         else:
             del self.of_kind(kind)[name]
 
+    def forget(self) -> None:
+        """Forget everything but the queue manager's own definition, also what a new one begins with."""
+        for kind in _PLACES:
+            self.of_kind(kind).clear()
+        for topic in list(self.topics.own):
+            self.topics.delete(topic.name)
+
     def of_kind(self, kind: str) -> dict[str, Any]:
         """The definitions of a kind that has names, but for topic objects."""
         found: dict[str, Any] = getattr(self, _PLACES[kind])
@@ -373,24 +413,24 @@ class Objects:
     # What clients connect by: a default object is there until one of its name is defined.
 
     @property
-    def server_channels(self) -> Mapping[str, ServerChannel]:
+    def server_channels(self) -> Mapping[str, channel_objects.ServerChannel]:
         """The channels of clients, by name."""
-        return _with_defaults(DEFAULT_CHANNELS, self.own_channels)
+        return _with_defaults(channel_objects.DEFAULT_CHANNELS, self.own_channels)
 
     @property
-    def authentication(self) -> Mapping[str, AuthenticationInfo]:
+    def authentication(self) -> Mapping[str, channel_objects.AuthenticationInfo]:
         """The authentication information objects, by name."""
-        return _with_defaults(DEFAULT_AUTHENTICATION, self.own_authentication)
+        return _with_defaults(channel_objects.DEFAULT_AUTHENTICATION, self.own_authentication)
 
     @property
-    def listeners(self) -> Mapping[str, TcpListener]:
+    def listeners(self) -> Mapping[str, channel_objects.TcpListener]:
         """The listeners, by name."""
-        return _with_defaults(DEFAULT_LISTENERS, self.own_listeners)
+        return _with_defaults(channel_objects.DEFAULT_LISTENERS, self.own_listeners)
 
     @property
-    def channel_records(self) -> tuple[ChannelAuthentication, ...]:
+    def channel_records(self) -> tuple[channel_objects.ChannelAuthentication, ...]:
         """The channel authentication records: those of a new queue manager until there are others."""
-        return tuple(self.own_rules.values()) if self.qmgr.has_rules else DEFAULT_RULES
+        return tuple(self.own_rules.values()) if self.qmgr.has_rules else channel_objects.DEFAULT_RULES
 
 
 def _with_defaults(defaults: Iterable[Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -410,7 +450,12 @@ def _cluster_channels(channels: Iterable[ClusterChannel], namelists: Mapping[str
 
 def kind_of(definition: Definition) -> str:
     """The kind under which the store keeps *definition*."""
-    return next(kind for kind, cls in _KINDS.items() if isinstance(definition, cls))
+    return _kind_of_class(type(definition))
+
+
+@cache
+def _kind_of_class(cls: type[Any]) -> str:
+    return next(kind for kind, each in _KINDS.items() if issubclass(cls, each))
 
 
 @cache
@@ -423,6 +468,8 @@ def state_of(definition: Definition) -> str:
     return _adapter(kind_of(definition)).dump_json(definition).decode()
 
 
+# Queue managers of one home have most of theirs in common, and are read again after each change.
+@lru_cache(maxsize=1_000)
 def definition_of(kind: str, state: str) -> Definition:
     """The definition that ``state_of`` wrote."""
     value: Definition = _adapter(kind).validate_json(state)

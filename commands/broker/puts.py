@@ -10,8 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from commands.broker.descriptor import Accepted
-from commands.broker.identifiers import Origin, fitting
+from commands.broker.descriptor import Accepted, Origin, fitting
 from commands.headers.response import Completion
 from rfh2.captured import MessageBytes
 from rfh2.ccsid import ASCII_FIELDS, is_ebcdic, text_codec

@@ -26,8 +26,7 @@ from commands.headers.registry import parse
 from commands.model import Command, DeregisterSubscriber, QueuedCommand, RegisterSubscriber, RegOpt, RequestUpdate
 from rfh2.captured import CapturedMessage
 from rfh2.errors import CommandError, DecodeError, QPubSubError
-from rfh2.inherited_ccsids import is_resolved, kept_descriptor, resolved
-from rfh2.message import Message, decode, encode
+from rfh2.message import Message, decode, encode, is_resolved, kept_descriptor, resolved
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from streams.subscriptions import Subscription

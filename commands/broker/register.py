@@ -9,8 +9,6 @@ With NoAlter, the name is enough: if the subscription exists, topic and queue of
 reports the real ones. A JMS client unsubscribes in this way, because it knows only the name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypedDict
@@ -29,22 +27,7 @@ from commands.broker.identity import (
 )
 from commands.headers.response import Warned
 from commands.model import RegisterSubscriber, RegOpt
-from rfh2.constants import (
-    MQRC_DURABILITY_NOT_ALLOWED,
-    MQRC_SELECTOR_NOT_ALTERABLE,
-    MQRC_SUB_INHIBITED,
-    MQRC_TOPIC_NOT_ALTERABLE,
-    MQRCCF_ALREADY_JOINED,
-    MQRCCF_CORREL_ID_ERROR,
-    MQRCCF_DUPLICATE_SUBSCRIPTION,
-    MQRCCF_NOT_AUTHORIZED,
-    MQRCCF_REG_OPTIONS_ERROR,
-    MQRCCF_SUB_IDENTITY_ERROR,
-    MQRCCF_SUB_NAME_ERROR,
-    MQRCCF_SUBSCRIPTION_IN_USE,
-    MQRCCF_SUBSCRIPTION_LOCKED,
-    MQRCCF_TOPIC_ERROR,
-)
+from rfh2 import constants as mq
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import name_of
@@ -99,7 +82,7 @@ def register(command: RegisterSubscriber, context: Context) -> CommandPlan:
     topics = tuple(dict.fromkeys(command.topics))
     if command.sub_name is not None and len(topics) > 1:
         why = "a SubName names one subscription, so the command can have one Topic only"
-        raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", command.sub_name),))
+        raise CommandError(mq.MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", command.sub_name),))
     owner = _owner(destination, context) if named is None else None
     operations: list[Subscribe | AlterSubscription] = []
     refused: list[Warned] = []
@@ -151,7 +134,7 @@ def _on_its_queue(operation: Subscribe | AlterSubscription, context: Context) ->
     persistence = made.options.persistence
     if temporary and made.format is PublicationFormat.RFH2 and persistence is not DeliveryPersistence.NON_PERSISTENT:
         why = f"{made.dest_queue} is a temporary dynamic queue, which needs NonPers"
-        raise CommandError(MQRCCF_REG_OPTIONS_ERROR, why=why, tags=(("QName", made.dest_queue),))
+        raise CommandError(mq.MQRCCF_REG_OPTIONS_ERROR, why=why, tags=(("QName", made.dest_queue),))
     return (
         operation
         if temporary == made.temporary
@@ -163,7 +146,7 @@ def _check_may_put(destination: Destination, context: Context) -> None:
     queue = queue_on_the_way(destination.qmgr, destination.queue, context.qmgr)
     if not context.authority.may_put(context.user, queue):
         why = f"user {context.user} is not authorized to put to {queue}"
-        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=why, tags=(("QName", destination.queue),))
+        raise CommandError(mq.MQRCCF_NOT_AUTHORIZED, why=why, tags=(("QName", destination.queue),))
 
 
 def sub_point_prefix(sub_point: str | None, context: Context) -> str:
@@ -171,7 +154,7 @@ def sub_point_prefix(sub_point: str | None, context: Context) -> str:
     prefix = context.sub_point_prefix(sub_point)
     if prefix is None:
         why = f"SubPoint '{sub_point}' is unknown: no object in SYSTEM.QPUBSUB.SUBPOINT.NAMELIST has that TOPICSTR"
-        raise CommandError(MQRCCF_TOPIC_ERROR, why=why, tags=(("SubPoint", sub_point or ""),))
+        raise CommandError(mq.MQRCCF_TOPIC_ERROR, why=why, tags=(("SubPoint", sub_point or ""),))
     return prefix
 
 
@@ -204,7 +187,7 @@ def full_topic(prefix: str, topic: str, check: Callable[[str], str]) -> str:
 def no_correl_id(tag: str) -> CommandError:
     """The error for CorrelAsId in *tag* without a CorrelId."""
     why = "CorrelAsId is given, but the CorrelId of the message is zero"
-    return CommandError(MQRCCF_CORREL_ID_ERROR, why=why, tags=((tag, RegOpt.CORREL_AS_ID.value),))
+    return CommandError(mq.MQRCCF_CORREL_ID_ERROR, why=why, tags=((tag, RegOpt.CORREL_AS_ID.value),))
 
 
 def is_metatopic(topic: str) -> bool:
@@ -223,9 +206,11 @@ def _check_topic_object(request: _Request, context: Context) -> None:
     resolved = context.objects.topics.resolve_subscription(request.full, context.scheme_of(request.command.header))
     tags = (("Topic", request.topic),)
     if not resolved.sub:
-        raise CommandError(MQRC_SUB_INHIBITED, request.topic, f"{resolved.object_name} has SUB(DISABLED)", tags)
+        raise CommandError(mq.MQRC_SUB_INHIBITED, request.topic, f"{resolved.object_name} has SUB(DISABLED)", tags)
     if not resolved.durable_subs:
-        raise CommandError(MQRC_DURABILITY_NOT_ALLOWED, request.topic, f"{resolved.object_name} has DURSUB(NO)", tags)
+        raise CommandError(
+            mq.MQRC_DURABILITY_NOT_ALLOWED, request.topic, f"{resolved.object_name} has DURSUB(NO)", tags
+        )
 
 
 def _one(request: _Request, named: Subscription | None, context: Context) -> Subscribe | AlterSubscription:
@@ -319,7 +304,7 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
     if request.full != named.topic_string:
         if context.semantics is Semantics.V7:
             why = f"subscription {named.name} is to {named.topic_string}"
-            raise CommandError(MQRC_TOPIC_NOT_ALTERABLE, request.topic, why, (("Topic", request.topic),))
+            raise CommandError(mq.MQRC_TOPIC_NOT_ALTERABLE, request.topic, why, (("Topic", request.topic),))
         moved = replace(
             moved,
             topic_string=request.full,
@@ -331,7 +316,7 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
     if command.filter is not None and command.filter != named.selector:
         if context.semantics is Semantics.V7:
             why = f"subscription {named.name} has another filter"
-            raise CommandError(MQRC_SELECTOR_NOT_ALTERABLE, request.topic, why, (("Filter", command.filter),))
+            raise CommandError(mq.MQRC_SELECTOR_NOT_ALTERABLE, request.topic, why, (("Filter", command.filter),))
         moved = replace(moved, selector=command.filter)
     destination = request.destination
     if destination.queue:
@@ -374,7 +359,7 @@ def _alter(request: _Request, before: Subscription, moved: Subscription, context
 
 
 def _duplicate(name: str, why: str) -> CommandError:
-    return CommandError(MQRCCF_DUPLICATE_SUBSCRIPTION, why=why, tags=(("SubName", name),))
+    return CommandError(mq.MQRCCF_DUPLICATE_SUBSCRIPTION, why=why, tags=(("SubName", name),))
 
 
 # Identity sets: which applications share a subscription, or hold it alone (guide 6.7.4, SubIdentity, Join options).
@@ -423,7 +408,7 @@ def already_joined(before: Subscription, command: RegisterSubscriber) -> Warned 
     if identity is None or identity not in before.identities:
         return None
     joins = RegOpt.JOIN_EXCL if before.exclusive else RegOpt.JOIN_SHARED
-    return Warned(MQRCCF_ALREADY_JOINED, (("SubIdentity", identity),)) if command.has(joins) else None
+    return Warned(mq.MQRCCF_ALREADY_JOINED, (("SubIdentity", identity),)) if command.has(joins) else None
 
 
 def check_alteration(before: Subscription, after: Subscription, command: RegisterSubscriber, members: Members) -> None:
@@ -436,9 +421,9 @@ def check_alteration(before: Subscription, after: Subscription, command: Registe
         return
     identity = command.sub_identity
     if identity is not None and members.identities != (identity,):
-        raise _error(MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
+        raise _error(mq.MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
     if identity is None and before.exclusive:
-        raise _error(MQRCCF_SUBSCRIPTION_LOCKED, before.identities[0], "another identity holds the subscription")
+        raise _error(mq.MQRCCF_SUBSCRIPTION_LOCKED, before.identities[0], "another identity holds the subscription")
 
 
 def _joined(before: Members, command: RegisterSubscriber) -> Members:
@@ -449,17 +434,17 @@ def _joined(before: Members, command: RegisterSubscriber) -> Members:
     alone = before.identities == (identity,)
     if command.has(RegOpt.JOIN_SHARED):
         if before.exclusive and not alone:
-            raise _error(MQRCCF_SUBSCRIPTION_LOCKED, identity, "another identity holds the subscription")
+            raise _error(mq.MQRCCF_SUBSCRIPTION_LOCKED, identity, "another identity holds the subscription")
         return Members(before.identities if member else (*before.identities, identity))
     if command.has(RegOpt.JOIN_EXCL):
         if before.exclusive and not alone:
-            raise _error(MQRCCF_SUBSCRIPTION_LOCKED, identity, "another identity holds the subscription")
+            raise _error(mq.MQRCCF_SUBSCRIPTION_LOCKED, identity, "another identity holds the subscription")
         if before.identities and not alone:
-            raise _error(MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
+            raise _error(mq.MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
         return Members((identity,), exclusive=True)
     if not member:
         why = "the identity is not in the set, and the command has no join option"
-        raise _error(MQRCCF_SUB_IDENTITY_ERROR, identity, why)
+        raise _error(mq.MQRCCF_SUB_IDENTITY_ERROR, identity, why)
     return before
 
 

@@ -1,10 +1,8 @@
 """Queue Manager Response messages: when one is due, what it says, and its descriptor (guide 6.7.6, 6.7.8, 6.7.10)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from commands.broker.identifiers import Origin
+from commands.broker.descriptor import Origin
 from commands.broker.identity import name_without_stream
 from commands.broker.subscription_attributes import PERSISTENCE_WORDS, options_given
 from commands.headers.registry import HEADER_FORMATS, header_format_of

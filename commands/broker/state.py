@@ -1,7 +1,5 @@
 """Subscriptions, retained publications and moments as the database keeps them, and back again."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter

@@ -4,24 +4,12 @@ The languages are MQSC, PCF, the MQSD of MQSUB, and the registration options of 
 through ``SUBSCRIPTION``; where the order of attributes is part of what a language prints, its writer has that order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Final
 
-from commands.broker.attribute_kinds import (
-    MAX_INTEGER,
-    Attribute,
-    Choice,
-    Hexadecimal,
-    Name,
-    Text,
-    choice,
-    number,
-    words,
-)
+from commands.broker import attribute_kinds as kinds
 from commands.model import RegOpt
 from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
@@ -38,7 +26,7 @@ _UNSAID: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionAttribute(Attribute):
+class SubscriptionAttribute(kinds.Attribute):
     """One attribute in all languages. keyword: "" where MQSC has none."""
 
     default: Any = _UNSAID  # of DEFINE SUB; scripts say what differs from it. Without one, scripts never say it
@@ -59,20 +47,22 @@ class SubscriptionAttribute(Attribute):
         return getattr(subscription if self.option is None else subscription.options, self.field)
 
 
-SUB_ID: Final = SubscriptionAttribute("SUBID", "sub_id", Hexadecimal(24), MQBACF_SUB_ID, shown_only=True)
-SUB_NAME: Final = SubscriptionAttribute("SUB", "name", Text(0), c.MQCACF_SUB_NAME, shown_only=True)
-SUB_USER: Final = SubscriptionAttribute("SUBUSER", "user", Text(12, filled_to=12), c.MQCACF_SUB_USER_ID, default="")
+SUB_ID: Final = SubscriptionAttribute("SUBID", "sub_id", kinds.Hexadecimal(24), MQBACF_SUB_ID, shown_only=True)
+SUB_NAME: Final = SubscriptionAttribute("SUB", "name", kinds.Text(0), c.MQCACF_SUB_NAME, shown_only=True)
+SUB_USER: Final = SubscriptionAttribute(
+    "SUBUSER", "user", kinds.Text(12, filled_to=12), c.MQCACF_SUB_USER_ID, default=""
+)
 DISPLAY_TYPE: Final = SubscriptionAttribute(
     "DISTYPE",
     "",
-    words(RESOLVED=c.MQDOPT_RESOLVED, DEFINED=c.MQDOPT_DEFINED),
+    kinds.words(RESOLVED=c.MQDOPT_RESOLVED, DEFINED=c.MQDOPT_DEFINED),
     c.MQIA_DISPLAY_TYPE,
     shown_only=True,
 )
 DURABLE: Final = SubscriptionAttribute(
     "DURABLE",
     "temporary",
-    Choice(
+    kinds.Choice(
         {"YES": False, "NO": True},
         {"YES": c.MQSUB_DURABLE_YES, "NO": c.MQSUB_DURABLE_NO, "ALL": c.MQSUB_DURABLE_ALL},
     ),
@@ -83,7 +73,7 @@ DURABLE: Final = SubscriptionAttribute(
 SUB_TYPE: Final = SubscriptionAttribute(
     "SUBTYPE",
     "",
-    words(
+    kinds.words(
         ADMIN=c.MQSUBTYPE_ADMIN,
         API=c.MQSUBTYPE_API,
         PROXY=c.MQSUBTYPE_PROXY,
@@ -93,7 +83,7 @@ SUB_TYPE: Final = SubscriptionAttribute(
     c.MQIACF_SUB_TYPE,
     shown_only=True,
 )
-_PSPROP: Final = Choice(
+_PSPROP: Final = kinds.Choice(
     {
         "MSGPROP": PublicationFormat.PROPERTIES,
         "COMPAT": PublicationFormat.RFH1,
@@ -116,7 +106,7 @@ _FORMAT: Final = SubscriptionAttribute(
     default=PublicationFormat.PROPERTIES,
     always=True,
 )
-_NOT_IN_MQSC: Final = choice(YES=(True, 0), NO=(False, 0))
+_NOT_IN_MQSC: Final = kinds.choice(YES=(True, 0), NO=(False, 0))
 
 SUBSCRIPTION: Final = (
     SUB_ID,
@@ -124,28 +114,28 @@ SUBSCRIPTION: Final = (
     SubscriptionAttribute(
         "TOPICSTR",
         "topic_string",
-        Text(MQ_TOPIC_STR_LENGTH),
+        kinds.Text(MQ_TOPIC_STR_LENGTH),
         MQCA_TOPIC_STRING,
         default="",
         always=True,
         fixed=True,
         mqsd="ObjectString",
     ),
-    SubscriptionAttribute("TOPICOBJ", "topic_object", Text(48, filled_to=48), c.MQCA_TOPIC_NAME),
+    SubscriptionAttribute("TOPICOBJ", "topic_object", kinds.Text(48, filled_to=48), c.MQCA_TOPIC_NAME),
     DISPLAY_TYPE,
-    SubscriptionAttribute("DEST", "dest_queue", Name(), c.MQCACF_DESTINATION, default="", always=True),
-    SubscriptionAttribute("DESTQMGR", "dest_qmgr", Name(), c.MQCACF_DESTINATION_Q_MGR, default=""),
+    SubscriptionAttribute("DEST", "dest_queue", kinds.Name(), c.MQCACF_DESTINATION, default="", always=True),
+    SubscriptionAttribute("DESTQMGR", "dest_qmgr", kinds.Name(), c.MQCACF_DESTINATION_Q_MGR, default=""),
     SubscriptionAttribute(
         "DESTCLAS",
         "managed",
-        choice(PROVIDED=(False, c.MQDC_PROVIDED), MANAGED=(True, c.MQDC_MANAGED)),
+        kinds.choice(PROVIDED=(False, c.MQDC_PROVIDED), MANAGED=(True, c.MQDC_MANAGED)),
         c.MQIACF_DESTINATION_CLASS,
         mqso={True: m.MQSO_MANAGED},
     ),
     SubscriptionAttribute(
         "DESTCORL",
         "correl_id",
-        Hexadecimal(24),
+        kinds.Hexadecimal(24),
         c.MQBACF_DESTINATION_CORREL_ID,
         default=m.MQCI_NONE,
         mqsd="SubCorrelId",
@@ -154,21 +144,23 @@ SUBSCRIPTION: Final = (
     SubscriptionAttribute(
         "EXPIRY",
         "lifetime",  # in tenths of a second, that are left
-        number(1, MAX_INTEGER, UNLIMITED=(None, c.MQEI_UNLIMITED)),
+        kinds.number(1, kinds.MAX_INTEGER, UNLIMITED=(None, c.MQEI_UNLIMITED)),
         c.MQIACF_EXPIRY,
         default=None,
         mqsd="SubExpiry",
     ),
     # The bridge's own keyword.
-    SubscriptionAttribute("GROUPSUB", "grouped", choice(YES=(True, 0), NO=(False, 0)), mqso={True: m.MQSO_GROUP_SUB}),
+    SubscriptionAttribute(
+        "GROUPSUB", "grouped", kinds.choice(YES=(True, 0), NO=(False, 0)), mqso={True: m.MQSO_GROUP_SUB}
+    ),
     SUB_TYPE,
-    SubscriptionAttribute("CRDATE", "", Text(12, filled_to=12), c.MQCA_CREATION_DATE, shown_only=True),
-    SubscriptionAttribute("CRTIME", "", Text(8, filled_to=8), c.MQCA_CREATION_TIME, shown_only=True),
+    SubscriptionAttribute("CRDATE", "", kinds.Text(12, filled_to=12), c.MQCA_CREATION_DATE, shown_only=True),
+    SubscriptionAttribute("CRTIME", "", kinds.Text(8, filled_to=8), c.MQCA_CREATION_TIME, shown_only=True),
     _FORMAT,
     SubscriptionAttribute(
         "PUBACCT",
         "accounting_token",
-        Hexadecimal(32),
+        kinds.Hexadecimal(32),
         c.MQBACF_ACCOUNTING_TOKEN,
         default=bytes(32),
         mqsd="PubAccountingToken",
@@ -176,7 +168,7 @@ SUBSCRIPTION: Final = (
     SubscriptionAttribute(
         "PUBAPPID",
         "appl_identity_data",
-        Text(32, filled_to=32),
+        kinds.Text(32, filled_to=32),
         c.MQCACF_APPL_IDENTITY_DATA,
         default="",
         mqsd="PubApplIdentityData",
@@ -184,14 +176,14 @@ SUBSCRIPTION: Final = (
     SubscriptionAttribute(
         "PUBPRTY",
         "pub_priority",
-        number(0, 9, ASPUB=(None, c.MQPRI_PRIORITY_AS_PUBLISHED), ASQDEF=(-1, c.MQPRI_PRIORITY_AS_Q_DEF)),
+        kinds.number(0, 9, ASPUB=(None, c.MQPRI_PRIORITY_AS_PUBLISHED), ASQDEF=(-1, c.MQPRI_PRIORITY_AS_Q_DEF)),
         c.MQIACF_PUB_PRIORITY,
         default=None,
     ),
     SubscriptionAttribute(
         "REQONLY",
         "pub_on_req_only",
-        choice(YES=(True, c.MQRU_PUBLISH_ON_REQUEST), NO=(False, c.MQRU_PUBLISH_ALL)),
+        kinds.choice(YES=(True, c.MQRU_PUBLISH_ON_REQUEST), NO=(False, c.MQRU_PUBLISH_ALL)),
         c.MQIACF_REQUEST_ONLY,
         default=False,
         option=RegOpt.PUB_ON_REQ_ONLY,
@@ -200,17 +192,17 @@ SUBSCRIPTION: Final = (
     SubscriptionAttribute(
         "SELECTOR",
         "selector",
-        Text(MQ_SELECTOR_LENGTH),
+        kinds.Text(MQ_SELECTOR_LENGTH),
         c.MQCACF_SUB_SELECTOR,
         default=None,
         fixed=True,
         mqsd="SelectionString",
     ),
-    SubscriptionAttribute("SUBLEVEL", "sub_level", number(0, 9), c.MQIACF_SUB_LEVEL, default=1),
+    SubscriptionAttribute("SUBLEVEL", "sub_level", kinds.number(0, 9), c.MQIACF_SUB_LEVEL, default=1),
     SubscriptionAttribute(
         "SUBSCOPE",
         "local",
-        choice(QMGR=(True, c.MQTSCOPE_QMGR), ALL=(False, c.MQTSCOPE_ALL)),
+        kinds.choice(QMGR=(True, c.MQTSCOPE_QMGR), ALL=(False, c.MQTSCOPE_ALL)),
         c.MQIACF_SUBSCRIPTION_SCOPE,
         default=False,
         option=RegOpt.LOCAL,
@@ -220,7 +212,7 @@ SUBSCRIPTION: Final = (
     SubscriptionAttribute(
         "USERDATA",
         "user_data",
-        Text(MQ_USER_DATA_LENGTH),
+        kinds.Text(MQ_USER_DATA_LENGTH),
         c.MQCACF_SUB_USER_DATA,
         default=None,
         mqsd="SubUserData",
@@ -228,7 +220,7 @@ SUBSCRIPTION: Final = (
     SubscriptionAttribute(
         "VARUSER",
         "variable_user_id",
-        choice(ANY=(True, c.MQVU_ANY_USER), FIXED=(False, c.MQVU_FIXED_USER)),
+        kinds.choice(ANY=(True, c.MQVU_ANY_USER), FIXED=(False, c.MQVU_FIXED_USER)),
         c.MQIACF_VARIABLE_USER_ID,
         default=True,
         always=True,
@@ -238,7 +230,7 @@ SUBSCRIPTION: Final = (
     SubscriptionAttribute(
         "WSCHEMA",
         "wildcard",
-        choice(TOPIC=(WildcardScheme.TOPIC, c.MQWS_TOPIC), CHAR=(WildcardScheme.CHAR, c.MQWS_CHAR)),
+        kinds.choice(TOPIC=(WildcardScheme.TOPIC, c.MQWS_TOPIC), CHAR=(WildcardScheme.CHAR, c.MQWS_CHAR)),
         c.MQIACF_WILDCARD_SCHEMA,
         default=WildcardScheme.TOPIC,
         always=True,

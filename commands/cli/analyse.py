@@ -19,8 +19,7 @@ from commands.options.verb import DIRECTORY, verb
 from commands.pages import MOST_ROWS
 from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
-from commands.replay.analysis.report import SECTIONS, columns_of, report_of
-from commands.replay.analysis.text import lines_of
+from commands.replay.analysis.report import SECTIONS, columns_of, lines_of, report_of
 from commands.replay.file_transfer import rows_of
 from commands.replay.file_transfer.rows import FORMATS, TransferTables
 from commands.terminal.console import Console, ExitCode

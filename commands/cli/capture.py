@@ -18,8 +18,7 @@ import click
 
 from commands.broker.objects import is_object_name
 from commands.client.errors import BackedOutError, ConnectionLostError, MqError
-from commands.config.config_file import exposed_secrets, read_config
-from commands.config.settings import Config, QueuesConfig
+from commands.config.settings import Config, QueuesConfig, exposed_secrets, read_config
 from commands.config.urls import Address, is_topic_address, parse_topic_address
 from commands.links.engine.threads import Backoff
 from commands.links.ibmmq.channel import connection_to

@@ -18,9 +18,8 @@ import click
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.client.places import place_of
-from commands.config.config_file import config_of, exposed_secrets, read_config
 from commands.config.home import Home
-from commands.config.settings import Config, ConfigError, QueuesConfig
+from commands.config.settings import Config, ConfigError, QueuesConfig, config_of, exposed_secrets, read_config
 from commands.config.urls import Address, parse_mq_address
 from commands.console.access import console_options
 from commands.disk.files import closing as closing_of

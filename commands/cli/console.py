@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
+from commands.config.settings import exposed_secrets, read_config
 from commands.console.access import ConsoleOptions, console_options
 from commands.console.source import Source, store_of_pages
 from commands.disk.errors import ListenError

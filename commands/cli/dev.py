@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import click
 
-from commands.config.config_file import read_config
 from commands.config.home import Home
+from commands.config.settings import read_config
 from commands.options.queue_manager import HomeType
 from commands.options.verb import FILE, FILE_OR_DASH, json_option, verb
 from commands.running.bridge import Bridge

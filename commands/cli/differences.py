@@ -15,14 +15,13 @@ from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options import replays
 from commands.options.captures import MomentType, selection_options
-from commands.options.replays import ReportForms, report_options
+from commands.options.replays import ReportForms, read_gate, report_options
 from commands.options.verb import FILE, FILE_THAT_IS, verb
+from commands.replay.columns import DIFFERENCES, arrow_schema
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.deliveries import LocalDifferences
-from commands.replay.differences.html import page
 from commands.replay.differences.observe import Cutover
-from commands.replay.differences.report import Gate, parse_gate
-from commands.replay.differences.text import lines_of
+from commands.replay.differences.text import lines_of, page
 from commands.replay.network.comparison import (
     NetworkChange,
     NetworkComparison,
@@ -35,7 +34,6 @@ from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.output_file import OutputFile
 from rfh2.captured import CapturedMessage
-from rfh2.errors import QPubSubError
 
 _BATCH_ROWS: Final = 10_000
 
@@ -186,14 +184,6 @@ def _networks(
     return ExitCode.PROBLEMS if worse or reader.problems else ExitCode.DONE
 
 
-def read_gate(path: Path) -> Gate:
-    """The gate of ``--fail-on``. Raises UsageError."""
-    try:
-        return parse_gate(path.read_text(encoding="utf-8"))
-    except (QPubSubError, ValueError) as error:
-        raise click.UsageError(f"--fail-on {path}: {error}") from error
-
-
 def _here(
     console: Console,
     options: replays.ReplayOptions,
@@ -278,11 +268,9 @@ class _Rows:
 
     def __init__(self, file: BinaryIO) -> None:
         with replays.importing(replays.PYARROW_MISSING):
-            from pyarrow import parquet  # noqa: PLC0415
-
-            from commands.replay.differences.columns import DIFFERENCES, table_of  # noqa: PLC0415 - pyarrow is an extra
-        self._table_of = table_of
-        self._writer = parquet.ParquetWriter(file, DIFFERENCES)
+            from pyarrow import RecordBatch, parquet  # noqa: PLC0415
+        self._schema, self._batch = arrow_schema(DIFFERENCES), RecordBatch
+        self._writer = parquet.ParquetWriter(file, self._schema)
         self._held: list[PutDifference] = []
 
     def add(self, difference: PutDifference) -> None:
@@ -295,5 +283,6 @@ class _Rows:
         self._writer.close()
 
     def _write(self) -> None:
-        self._writer.write_table(self._table_of(self._held))
+        rows = [difference.model_dump() for difference in self._held]
+        self._writer.write_batch(self._batch.from_pylist(rows, schema=self._schema))
         self._held = []

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from pydantic import ValidationError
 
 from commands.explain.build import CommandSpec, command_message
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.explain.selection import Choosing, MessageSelection, SeqRanges
 from commands.options.captures import SEQ_RANGES, STDIN, say_that_stdin_is_read, selection_options
 from commands.options.queue_manager import typed_property

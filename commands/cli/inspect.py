@@ -13,7 +13,7 @@ from commands.options.verb import json_option, verb
 from commands.replay import LocalReplay
 from commands.replay.arrivals import OutOfOrderError
 from commands.replay.step.state import StepState
-from commands.replay.step.stepper import Step, Stepper
+from commands.replay.step.timeline import Step, Stepper
 from commands.replay.step.views import MOST_SHOWN, change_lines, state_form, state_lines, step_form, step_lines
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import HIGHEST_SEQ, CapturedMessage

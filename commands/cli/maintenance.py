@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 
 from commands.broker.connections import Order
-from commands.broker.queue_names import ADMIN_QUEUE
+from commands.broker.objects import ADMIN_QUEUE
 from commands.config.access import changed_users, password_hash, valid_user
 from commands.config.home import Home
 from commands.disk.files import to_disk
@@ -30,7 +30,7 @@ from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.port import StoredMessage
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.output_file import OutputFile
-from rfh2.channel.xa import Xid
+from rfh2.channel.segments import Xid
 from rfh2.errors import QPubSubError
 from rfh2.message import decode
 from rfh2.mqmd import name_of

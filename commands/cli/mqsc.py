@@ -16,8 +16,7 @@ from commands.config.home import Home
 from commands.config.urls import is_mq_address
 from commands.mqsc.answers import Answer
 from commands.mqsc.execute import ScriptTally, echo
-from commands.mqsc.model import Statement
-from commands.mqsc.script import lines_of, statements
+from commands.mqsc.script import Statement, lines_of, statements
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
 from commands.options.remote import connected_to, run_mqsc
 from commands.options.verb import FILE_OR_DASH, verb

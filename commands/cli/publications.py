@@ -29,7 +29,7 @@ from commands.terminal.users import current_user
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import CommandError
 from rfh2.mqmd import Mqmd
-from streams.topic_wildcards import check_publication_topic
+from streams.patterns import check_publication_topic
 
 _BATCH: Final = 100
 

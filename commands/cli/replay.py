@@ -29,10 +29,9 @@ from commands.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptio
 from commands.options.verb import DIRECTORY, PATH_OR_DASH, given_on_the_line, verb
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import Share, shares
-from commands.replay.local import ExitOf, LocalReplay, ReplayCounts
+from commands.replay.local import ExitOf, LocalReplay, ReplayCounts, transcript_lines
 from commands.replay.network.local import NetworkReplay, NetworkSetup, network_problems, network_transcript_lines
-from commands.replay.put_lines import PutLines
-from commands.replay.transcript import transcript_lines
+from commands.replay.put_columns import PutLines
 from commands.running.publish_exits import publish_exits
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -474,7 +473,7 @@ def _network_on_spark(
     console: Console, options: replays.ReplayOptions, target: Path, network: Path, *, as_json: bool
 ) -> ExitCode:
     with replays.importing(replays.SPARK_MISSING):
-        from commands.replay.spark.networks import NetworkOrder, run_network  # noqa: PLC0415 - Spark is an extra
+        from commands.replay.spark.engine import NetworkOrder, run_network  # noqa: PLC0415 - Spark is an extra
     setup = replays.network_setup(network, options.setup)
     for problem in network_problems(setup.build()):
         console.warn(problem)

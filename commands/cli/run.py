@@ -9,9 +9,8 @@ from typing import Any, Final
 import click
 
 from commands.broker.budget import Budget
-from commands.config.config_file import read_config
 from commands.config.home import Home
-from commands.config.settings import NO_STANDBY, Config
+from commands.config.settings import NO_STANDBY, Config, read_config
 from commands.console.access import console_options
 from commands.console.source import Source, store_of_pages
 from commands.options.queue_manager import queue_manager

@@ -10,14 +10,19 @@ from typing import Final, TypeVar
 import click
 from pydantic import ValidationError
 
-from commands.cli.differences import read_gate
 from commands.options.captures import STDIN
-from commands.options.replays import CaptureReader, ReplayOptions, ReportForms, replay_options, report_options
+from commands.options.replays import (
+    CaptureReader,
+    ReplayOptions,
+    ReportForms,
+    read_gate,
+    replay_options,
+    report_options,
+)
 from commands.options.verb import FILE_THAT_IS, verb
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Severity, document, table
 from commands.replay.differences import PutDifference
-from commands.replay.differences.model import FINDING
-from commands.replay.differences.report import RULES, DifferenceReport
+from commands.replay.differences.report import FINDING, RULES, DifferenceReport
 from commands.replay.differences.shadow import Shadow, ShadowReport
 from commands.replay.differences.text import example_text
 from commands.terminal.console import Console, ExitCode

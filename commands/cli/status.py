@@ -16,7 +16,7 @@ from commands.broker.context import not_read
 from commands.config.home import Home
 from commands.config.urls import is_mq_address
 from commands.disk import files
-from commands.explain.pictures import page, svg as picture, text_tree
+from commands.explain.pictures import Outline, marks, outline, page, svg as picture, text_tree
 from commands.options import remote
 from commands.options.captures import STDIN
 from commands.options.queue_manager import queue_manager_to_read, queue_manager_to_read_or_remote
@@ -31,7 +31,6 @@ from commands.terminal.stopping import stopping
 from rfh2.constants import reason_text
 from rfh2.terminal_escape import visible
 from streams.mapping import collisions, places
-from streams.outline import Outline, marks, outline
 from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 
 _NEARLY_FULL: Final = 0.8

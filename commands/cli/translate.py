@@ -14,7 +14,7 @@ from commands.explain.equivalents.guide_tables import OPTIONS, equivalent_reason
 from commands.explain.equivalents.mqi import command_calls, shown, to_mqi
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage, to_json
-from commands.explain.reading import command_json
+from commands.explain.problems import command_json
 from commands.explain.selection import Choosing, MessageSelection
 from commands.explain.sentence import sentence
 from commands.headers.response import Completion

@@ -24,8 +24,7 @@ from commands.options.queue_manager import complete_queue, only_queue_manager, q
 from commands.options.rows import RowForm, row_options
 from commands.options.verb import PATH_OR_DASH, given_on_the_line, verb
 from commands.qmgr.store import QueueManagerStore
-from commands.replay.network.why import NetworkWhy
-from commands.replay.why import LocalWhy
+from commands.replay.network.why import LocalWhy, NetworkWhy
 from commands.running.publish_exits import publish_exits
 from commands.running.subscriber import Received, Subscriber
 from commands.running.why import LiveWhy, MadeUp

@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from commands.client import pcf, queue_manager as blocking
-from commands.client.messages import Message
+from commands.client.queue_manager import Message
 from rfh2.mqi_constants import MQGMO_SYNCPOINT
 
 _TURN_S: Final = 0.5

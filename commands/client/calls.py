@@ -4,8 +4,6 @@ A ``Form`` is the byte order and the codec in which a client writes, those of it
 form of the segment in which that came.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,69 +11,27 @@ from typing import Any, Final, NamedTuple
 
 from commands.client.errors import ProtocolError
 from commands.client.flow import Reply
+from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder
-from rfh2.channel.layouts import (
-    API_HEADER,
-    CAUT,
-    FCNO,
-    FOPA2,
-    LPOO,
-    MQCONN,
-    MQGMO,
-    MQINQ,
-    MQOD,
-    MQPMO,
-    MQSD,
-    MQSRO,
-    MQSTS,
-    REQUEST_MSGS,
-    SELECTION,
-    SOCKET_ACTION,
-    SPI,
-    SPI_BLOCK,
-    TSHM,
-    UID_LONG,
-)
-from rfh2.channel.segments import (
-    CALL,
-    CHECKS,
-    HAS_SELECTION,
-    IDENTIFIERS,
-    REPLY,
-    SegmentType,
-    Structure,
-    read_string,
-    write_strings,
-)
+from rfh2.channel import layouts, segments
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQCA_ALTERATION_DATE, MQCA_ALTERATION_TIME, MQGMO_WAIT
 from rfh2.mqmd import read_mqmd
-from rfh2.pcf_admin_names import (
-    MQCA_CREATION_DATE,
-    MQCA_CREATION_TIME,
-    MQCA_CUSTOM,
-    MQCA_NAMELIST_DESC,
-    MQCA_Q_DESC,
-    MQCA_Q_MGR_DESC,
-    MQCA_TRIGGER_DATA,
-    MQOT_Q,
-    MQOT_TOPIC,
-)
 
 NO_HANDLE: Final = -1
 CHARACTERS: Final = 2_001
 """Selectors from this number on are of attributes that are text (MQCA_FIRST)."""
 _NAME_LENGTH: Final = 48
 _LENGTHS: Final = {
-    MQCA_CREATION_DATE: 12,
-    MQCA_CREATION_TIME: 8,
+    c.MQCA_CREATION_DATE: 12,
+    c.MQCA_CREATION_TIME: 8,
     MQCA_ALTERATION_DATE: 12,
     MQCA_ALTERATION_TIME: 8,
-    MQCA_Q_DESC: 64,
-    MQCA_Q_MGR_DESC: 64,
-    MQCA_NAMELIST_DESC: 64,
-    MQCA_TRIGGER_DATA: 64,
-    MQCA_CUSTOM: 128,
+    c.MQCA_Q_DESC: 64,
+    c.MQCA_Q_MGR_DESC: 64,
+    c.MQCA_NAMELIST_DESC: 64,
+    c.MQCA_TRIGGER_DATA: 64,
+    c.MQCA_CUSTOM: 128,
 }
 """Of attributes that are text and not names, in bytes."""
 _STRING_ROOM: Final = 10_240
@@ -92,15 +48,15 @@ class Form(NamedTuple):
 
     order: ByteOrder = "little"
     charset: str = ASCII_FIELDS
-    header_bytes: int = TSHM.size
+    header_bytes: int = layouts.TSHM.size
 
     def long(self, *values: int) -> bytes:
         """Numbers of 4 bytes."""
         return b"".join([value.to_bytes(4, self.order, signed=True) for value in values])
 
-    def structure(self, layout: Layout, struc_id: str, version: int, **fields: Any) -> Structure:
+    def structure(self, layout: Layout, struc_id: str, version: int, **fields: Any) -> segments.Structure:
         """A structure of zeros and blanks but for *fields*. Raises EncodeError for a name that is too long."""
-        made = Structure.new(layout, self.order, self.charset)
+        made = segments.Structure.new(layout, self.order, self.charset)
         made["StrucId"], made["Version"] = struc_id.encode(self.charset), version
         for name, value in fields.items():
             if isinstance(value, str):
@@ -111,8 +67,8 @@ class Form(NamedTuple):
 
     def call(self, body: bytes, handle: int = 0, *, extra: int = 0, comp_code: int = 0, reason: int = 0) -> bytes:
         """The payload of a call: the API header, and *body*. extra: how much longer than it the reply may be."""
-        length = (self.header_bytes + API_HEADER.size + len(body) + extra).to_bytes(4, "big")
-        return API_HEADER.fast[self.order].pack(length, comp_code, reason, handle) + body
+        length = (self.header_bytes + layouts.API_HEADER.size + len(body) + extra).to_bytes(4, "big")
+        return layouts.API_HEADER.fast[self.order].pack(length, comp_code, reason, handle) + body
 
 
 # The connection
@@ -120,7 +76,7 @@ class Form(NamedTuple):
 
 def user_id(form: Form, user: str, password: str = "") -> bytes:
     """USERID: the user of the operating system. password: of 12 characters, where old clients send it."""
-    made = Structure.new(UID_LONG, form.order, form.charset)
+    made = segments.Structure.new(layouts.UID_LONG, form.order, form.charset)
     made["StrucId"] = "UID ".encode(form.charset)
     made.put_text("UserIdentifier", user.upper()[:12])
     made.put_text("Password", password)
@@ -130,7 +86,7 @@ def user_id(form: Form, user: str, password: str = "") -> bytes:
 
 def credentials(form: Form, fap: int, user: str, password: str) -> bytes:
     """CONAUTH_INFO: user and password as they are. Raises EncodeError."""
-    made = Structure.new(CAUT, form.order, form.charset)
+    made = segments.Structure.new(layouts.CAUT, form.order, form.charset)
     name, secret = user.encode(), password.encode()
     made["StrucId"], made["AuthenticationType"] = "CAUT".encode(form.charset), 1
     made["UserMaxLength"] = made["UserLength"] = len(name)
@@ -142,34 +98,34 @@ def credentials(form: Form, fap: int, user: str, password: str) -> bytes:
 def connect(form: Form, fap: int, qmgr: str, application: str, tag: bytes = b"", *, reconnects: bool = False) -> bytes:
     """MQCONN. tag: that of another conversation of the same connection. reconnects: as a JMS program says."""
     size, version = next(((size, version) for level, size, version in _FCNO if fap >= level), (0, 0))
-    body = bytearray(MQCONN.size + size)
-    fields = Structure(MQCONN, body, 0, form.order, form.charset)
+    body = bytearray(layouts.MQCONN.size + size)
+    fields = segments.Structure(layouts.MQCONN, body, 0, form.order, form.charset)
     fields.put_text("QMgrName", qmgr or "*")
     fields.put_text("ApplName", application[:28])
     fields["ApplType"], fields["Options"] = _JAVA, _LATER if tag else _CONNECT
     fields["ConnectOptions"] = (0 if tag else _GENERATE_TAG) | (0x0100_0000 if reconnects else 0)
     if size:
-        fcno = Structure(FCNO, body, MQCONN.size, form.order, form.charset)
+        fcno = segments.Structure(layouts.FCNO, body, layouts.MQCONN.size, form.order, form.charset)
         fcno["StrucId"], fcno["Version"] = "FCNO".encode(form.charset), version
         fcno["CapabilityFlags"] = 4 if reconnects else 0
         fcno["ConnTag"] = tag[:128].ljust(128, b"\0")
         if version >= 3:
-            at = MQCONN.size + 140
+            at = layouts.MQCONN.size + 140
             body[at : at + 128] = tag[:128].ljust(128, b"\0")
         if version >= 4:
-            body[MQCONN.size + 272 : MQCONN.size + 276] = form.long(-1)
+            body[layouts.MQCONN.size + 272 : layouts.MQCONN.size + 276] = form.long(-1)
     return form.call(bytes(body))
 
 
 def connection_tag(reply: Reply) -> tuple[bytes, bytes]:
     """The identifier of the connection (24 bytes), and its tag (128); empty where the reply has none."""
-    body = reply.body[MQCONN.size :]
+    body = reply.body[layouts.MQCONN.size :]
     return body[12:36], body[140:268] if len(body) >= 268 else b""
 
 
 def action(form: Form, conversation: int, kind: int, first: int = 0, second: int = 0) -> bytes:
     """SOCKET_ACTION: 1 begins a conversation, 2 ends one."""
-    assert SOCKET_ACTION.size == 20
+    assert layouts.SOCKET_ACTION.size == 20
     return form.long(conversation, 0, kind, first, second)
 
 
@@ -181,7 +137,7 @@ class Target:
     """What MQOPEN or MQPUT1 names. kind: MQOT_*. topic: a topic string. version: of its MQOD."""
 
     name: str = ""
-    kind: int = MQOT_Q
+    kind: int = c.MQOT_Q
     qmgr: str = ""
     dynamic: str = "AMQ.*"
     alternate_user: str = ""
@@ -192,8 +148,8 @@ class Target:
     def encode(self, form: Form) -> bytes:
         """The MQOD and its strings. Raises EncodeError."""
         has_strings = bool(self.topic or self.selector)
-        version = self.version or (4 if has_strings or self.kind == MQOT_TOPIC else 2)
-        made = form.structure(MQOD[version], "OD  ", version, ObjectType=self.kind, ObjectName=self.name)
+        version = self.version or (4 if has_strings or self.kind == c.MQOT_TOPIC else 2)
+        made = form.structure(layouts.MQOD[version], "OD  ", version, ObjectType=self.kind, ObjectName=self.name)
         made.put_text("ObjectQMgrName", self.qmgr)
         made.put_text("DynamicQName", self.dynamic)
         made.put_text("AlternateUserId", self.alternate_user)
@@ -204,7 +160,7 @@ class Target:
             made[f"{name}BufferSize"] = 0 if name == "ObjectString" else _STRING_ROOM
         given = {"ObjectString": self.topic, "SelectionString": self.selector}
         strings = {name: text for name, text in given.items() if text}
-        return write_strings(made, strings, tuple(strings))
+        return segments.write_strings(made, strings, tuple(strings))
 
 
 class Opened(NamedTuple):
@@ -217,39 +173,44 @@ class Opened(NamedTuple):
 
 def open_object(form: Form, target: Target, options: int) -> bytes:
     """MQOPEN."""
-    fopa = form.structure(FOPA2, "FOPA", 2, StrucLength=FOPA2.size, ErrorQName="", ExtraLength=_STRING_ROOM)
+    fopa = form.structure(
+        layouts.FOPA2, "FOPA", 2, StrucLength=layouts.FOPA2.size, ErrorQName="", ExtraLength=_STRING_ROOM
+    )
     fopa["DefPersistence"] = fopa["DefPutResponseType"] = -1
     return form.call(target.encode(form) + form.long(options) + bytes(fopa), extra=_STRING_ROOM)
 
 
 def query_spi(form: Form) -> bytes:
     """The SPI call that asks which of these calls there are."""
-    blocks = (bytes(form.structure(SPI_BLOCK, name, 1, StrucLength=SPI_BLOCK.size)) for name in ("SPQU", "SPQI"))
+    blocks = (
+        bytes(form.structure(layouts.SPI_BLOCK, name, 1, StrucLength=layouts.SPI_BLOCK.size))
+        for name in ("SPQU", "SPQI")
+    )
     return form.call(form.long(_SPI_QUERY, 1, 256) + b"".join(blocks), extra=240)
 
 
 def open_by_spi(form: Form, target: Target, options: int, longest: int = 0) -> bytes:
     """MQOPEN as a call of type SPI, which IBM's Java classes use for queues. longest: what they say of the reply."""
     od = target.encode(form)
-    size = SPI_BLOCK.size + LPOO[3].size + len(od)
-    lpoo = form.structure(LPOO[3], "LPOO", 3, Options=options, LpiOptions=0x20, ErrorQName="")
+    size = layouts.SPI_BLOCK.size + layouts.LPOO[3].size + len(od)
+    lpoo = form.structure(layouts.LPOO[3], "LPOO", 3, Options=options, LpiOptions=0x20, ErrorQName="")
     for name in ("DefPersistence", "DefPutResponseType", "DefReadAhead", "PropertyControl"):
         lpoo[name] = -1
     lpoo["ExtraLength"] = _STRING_ROOM
-    heads = form.structure(SPI_BLOCK, "SPOU", 1, StrucLength=SPI_BLOCK.size)
-    block = form.structure(SPI_BLOCK, "SPOI", _SPI_VERSION, StrucLength=size)
+    heads = form.structure(layouts.SPI_BLOCK, "SPOU", 1, StrucLength=layouts.SPI_BLOCK.size)
+    block = form.structure(layouts.SPI_BLOCK, "SPOI", _SPI_VERSION, StrucLength=size)
     spi = form.long(_SPI_OPEN, _SPI_VERSION, longest or size - 4)
-    extra = 2 * _STRING_ROOM if len(od) >= MQOD[4].size else 0
+    extra = 2 * _STRING_ROOM if len(od) >= layouts.MQOD[4].size else 0
     return form.call(spi + bytes(heads) + bytes(block) + bytes(lpoo) + od, NO_HANDLE, extra=extra)
 
 
 def opened(reply: Reply) -> Opened:
     """What the reply to either of them says. Raises ProtocolError, DecodeError."""
     at = 0
-    if reply.header.kind == SegmentType.SPI + REPLY:
-        blocks = SPI.size + 2 * SPI_BLOCK.size
-        at = blocks + LPOO[3].size
-    fields = Structure(MQOD[1], bytearray(reply.body), at, reply.header.order, reply.header.charset)
+    if reply.header.kind == segments.SegmentType.SPI + segments.REPLY:
+        blocks = layouts.SPI.size + 2 * layouts.SPI_BLOCK.size
+        at = blocks + layouts.LPOO[3].size
+    fields = segments.Structure(layouts.MQOD[1], bytearray(reply.body), at, reply.header.order, reply.header.charset)
     if reply.handle in (0, NO_HANDLE):
         raise ProtocolError(f"MQOPEN gives the handle {reply.handle}")
     return Opened(reply.handle, fields.text("ObjectName"), fields.text("ObjectQMgrName"))
@@ -266,7 +227,7 @@ def close(form: Form, handle: int, options: int, last: int = 0) -> bytes:
 @lru_cache(maxsize=64)
 def _pmo(form: Form, options: int, context: int, level: int | None) -> bytes:
     version = 2 if level is None else 3
-    made = Structure.new(MQPMO[version], form.order, form.charset)
+    made = segments.Structure.new(layouts.MQPMO[version], form.order, form.charset)
     made["StrucId"], made["Version"] = "PMO ".encode(form.charset), version
     made["Options"], made["Context"] = options, context
     if level is not None:
@@ -314,7 +275,7 @@ class Wanted:
     @property
     def selection(self) -> tuple[Any, ...]:
         """What stays in force on a shared connection until it changes."""
-        chosen = (getattr(self, name) for bit, name, _ in IDENTIFIERS if self.match & bit)
+        chosen = (getattr(self, name) for bit, name, _ in segments.IDENTIFIERS if self.match & bit)
         return (self.match, self.ccsid, self.encoding, self.number, *chosen)
 
     @property
@@ -325,7 +286,7 @@ class Wanted:
 
 def get(form: Form, handle: int, wanted: Wanted, md: bytes, longest: int) -> bytes:
     """MQGET, where the connection is not shared. md: with what to match by. longest: bytes of the data."""
-    gmo = form.structure(MQGMO[3], "GMO ", 3, Options=wanted.all_options, MatchOptions=wanted.match)
+    gmo = form.structure(layouts.MQGMO[3], "GMO ", 3, Options=wanted.all_options, MatchOptions=wanted.match)
     gmo["WaitInterval"], gmo["MsgToken"] = wanted.wait_ms or 0, wanted.token
     return form.call(md + bytes(gmo) + form.long(longest), handle, extra=longest)
 
@@ -342,7 +303,9 @@ class GotParts(NamedTuple):
 def got(reply: Reply) -> GotParts:
     """Raises DecodeError, ProtocolError."""
     md = read_mqmd(reply.body)
-    gmo = Structure(MQGMO[3], bytearray(reply.body), len(md.data), reply.header.order, reply.header.charset)
+    gmo = segments.Structure(
+        layouts.MQGMO[3], bytearray(reply.body), len(md.data), reply.header.order, reply.header.charset
+    )
     length = int.from_bytes(reply.body[gmo.end : gmo.end + 4], reply.header.order, signed=True)
     body = reply.body[gmo.end + 4 :]
     if length < len(body):
@@ -359,15 +322,15 @@ def request_message(
     message that is there now.
     """
     waits = 0 if checks else wanted.wait_ms or 0
-    flags = CALL | (HAS_SELECTION if selects else 0) | (CHECKS | 0x04 if checks else 0)
+    flags = segments.CALL | (segments.HAS_SELECTION if selects else 0) | (segments.CHECKS | 0x04 if checks else 0)
     longest = -1 if wanted.longest is None else wanted.longest
     numbers = (1, handle, received, 1, longest, wanted.all_options, waits, 0, flags, last)
-    data = REQUEST_MSGS.fast[form.order].pack(*numbers)
+    data = layouts.REQUEST_MSGS.fast[form.order].pack(*numbers)
     if not selects:
         return data
     chosen = (selection & 0xFFFF, 2, wanted.ccsid, wanted.encoding, 0, 0, wanted.match)
-    ids = b"".join(getattr(wanted, name) for bit, name, _ in IDENTIFIERS if wanted.match & bit)
-    return data + SELECTION.fast[form.order].pack(*chosen) + ids
+    ids = b"".join(getattr(wanted, name) for bit, name, _ in segments.IDENTIFIERS if wanted.match & bit)
+    return data + layouts.SELECTION.fast[form.order].pack(*chosen) + ids
 
 
 # Attributes
@@ -385,7 +348,7 @@ def inquire(form: Form, handle: int, selectors: Sequence[int], characters: int |
 
 def inquired(reply: Reply, selectors: Sequence[int]) -> dict[int, int | str]:
     """The values by selector; texts are trimmed. Raises ProtocolError, DecodeError."""
-    head = Structure(MQINQ, bytearray(reply.body), 0, reply.header.order)
+    head = segments.Structure(layouts.MQINQ, bytearray(reply.body), 0, reply.header.order)
     integers, characters = head["IntAttrCount"], head["CharAttrLength"]
     at = head.end + 4 * len(selectors)
     text_at = at + 4 * integers
@@ -438,7 +401,7 @@ class Subscribing:
 
     def encode(self, form: Form) -> bytes:
         """The MQSD and its strings. Raises EncodeError."""
-        made = form.structure(MQSD, "SD  ", 1, Options=self.options, ObjectName=self.topic_object)
+        made = form.structure(layouts.MQSD, "SD  ", 1, Options=self.options, ObjectName=self.topic_object)
         made.put_text("AlternateUserId", self.alternate_user)
         made.put_text("PubApplIdentityData", self.identity_data)
         made["SubExpiry"], made["PubPriority"], made["SubLevel"] = self.expiry, self.priority, self.level
@@ -447,7 +410,7 @@ class Subscribing:
             made[f"{name}BufferSize"] = _STRING_ROOM
         strings = {"ObjectString": self.topic, "SubName": self.name}
         more = {"SubUserData": self.user_data, "SelectionString": self.selector}
-        return write_strings(made, strings | more, tuple(strings | more))
+        return segments.write_strings(made, strings | more, tuple(strings | more))
 
 
 class Subscribed(NamedTuple):
@@ -455,11 +418,11 @@ class Subscribed(NamedTuple):
 
     hsub: int
     hobj: int
-    descriptor: Structure
+    descriptor: segments.Structure
 
     def string(self, name: str) -> str:
         """One of its strings. Raises DecodeError."""
-        return read_string(self.descriptor, name)
+        return segments.read_string(self.descriptor, name)
 
 
 def subscribe(form: Form, asked: Subscribing, queue: int = 0) -> bytes:
@@ -471,18 +434,20 @@ def subscribed(reply: Reply) -> Subscribed:
     """Raises DecodeError."""
     hsub = int.from_bytes(reply.body[:4], reply.header.order, signed=True)
     return Subscribed(
-        hsub, reply.handle, Structure(MQSD, bytearray(reply.body), 8, reply.header.order, reply.header.charset)
+        hsub,
+        reply.handle,
+        segments.Structure(layouts.MQSD, bytearray(reply.body), 8, reply.header.order, reply.header.charset),
     )
 
 
 def request_retained(form: Form, hsub: int, what: int = 1) -> bytes:
     """MQSUBRQ."""
-    return form.call(form.long(what) + bytes(form.structure(MQSRO, "SRO ", 1)), hsub)
+    return form.call(form.long(what) + bytes(form.structure(layouts.MQSRO, "SRO ", 1)), hsub)
 
 
 def retained_sent(reply: Reply) -> int:
     """How many publications are sent. Raises DecodeError."""
-    return int(Structure(MQSRO, bytearray(reply.body), 4, reply.header.order)["NumPubs"])
+    return int(segments.Structure(layouts.MQSRO, bytearray(reply.body), 4, reply.header.order)["NumPubs"])
 
 
 class AsyncPuts(NamedTuple):
@@ -496,10 +461,10 @@ class AsyncPuts(NamedTuple):
 
 def status(form: Form, kind: int = 0) -> bytes:
     """MQSTAT."""
-    return form.call(form.long(kind) + bytes(form.structure(MQSTS, "STAT", 1)))
+    return form.call(form.long(kind) + bytes(form.structure(layouts.MQSTS, "STAT", 1)))
 
 
 def status_of(reply: Reply) -> AsyncPuts:
     """Raises DecodeError."""
-    sts = Structure(MQSTS, bytearray(reply.body), 4, reply.header.order, reply.header.charset)
+    sts = segments.Structure(layouts.MQSTS, bytearray(reply.body), 4, reply.header.order, reply.header.charset)
     return AsyncPuts(sts["Reason"], sts["PutSuccessCount"], sts["PutFailureCount"], sts.text("ObjectName"))

@@ -23,6 +23,7 @@ from commands.client.calls import Form, Target, Wanted
 from commands.client.errors import CONNECT, ConnectionLostError, MqError, ProtocolError, failure, reason_word
 from commands.client.flow import Control, Notified, Offer, Reply, Streamed, Terms
 from commands.client.line import CALL_S, Line, connected
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.channel.segments import (
     CHECK_MSG,
@@ -38,14 +39,6 @@ from rfh2.channel.segments import (
 )
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import MQMD2
-from rfh2.mqi_constants import (
-    MQCC_FAILED,
-    MQPMO_ASYNC_RESPONSE,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_Q_MGR_QUIESCING,
-    MQRC_TRUNCATED_MSG_ACCEPTED,
-    MQRC_TRUNCATED_MSG_FAILED,
-)
 from rfh2.mqmd import Mqmd, in_form
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR
 
@@ -59,7 +52,7 @@ _GRACE_S: Final = 2.0
 _BUFFER_BYTES: Final = 65_536
 _TOGETHER: Final = 32
 # What comes with a message: it is cut, or could not be converted.
-_WARNINGS: Final = frozenset({MQRC_TRUNCATED_MSG_ACCEPTED, *range(2110, 2121), 2150, 2190})
+_WARNINGS: Final = frozenset({m.MQRC_TRUNCATED_MSG_ACCEPTED, *range(2110, 2121), 2150, 2190})
 _NO_MD: Final = Mqmd(version=2).encode()
 
 
@@ -283,7 +276,7 @@ class Connection:
             self._line.ask(self._number, kind)
             self._send(kind, payload)
             reply = self._reply(what)
-            if reply.comp_code == MQCC_FAILED and reply.reason not in allowed:
+            if reply.comp_code == m.MQCC_FAILED and reply.reason not in allowed:
                 raise failure(what, reply.reason, reason_word(reply.reason))
             return reply
 
@@ -373,7 +366,7 @@ class Connection:
         return self._put(what, SegmentType.MQPUT1, payload, md, start, options)
 
     def _put(self, what: str, kind: int, payload: bytes, md: bytes, at: int, options: int) -> bytes:
-        if options & MQPMO_ASYNC_RESPONSE:
+        if options & m.MQPMO_ASYNC_RESPONSE:
             with self._turn, self._failing(what):
                 self._require_open(what)
                 self._send(kind, payload)
@@ -395,7 +388,7 @@ class Connection:
             found = self._get_plainly(handle, wanted) if self._number is None else self._get_sent(handle, wanted, what)
         if found is None or not found.reason:
             return found
-        if found.reason == MQRC_NO_MSG_AVAILABLE:
+        if found.reason == m.MQRC_NO_MSG_AVAILABLE:
             return None
         if found.reason in _WARNINGS:
             return found
@@ -420,12 +413,12 @@ class Connection:
             self._line.ask(self._number, SegmentType.MQGET)
             self._send(SegmentType.MQGET, payload)
             reply = self._reply_to_get(wanted)
-            if reply.reason == MQRC_NO_MSG_AVAILABLE:
+            if reply.reason == m.MQRC_NO_MSG_AVAILABLE:
                 return None
-            if reply.comp_code == MQCC_FAILED:
+            if reply.comp_code == m.MQCC_FAILED:
                 return Got(_NO_MD, b"", bytes(16), 0, reply.reason)
             parts = calls.got(reply)
-            if reply.reason != MQRC_TRUNCATED_MSG_FAILED or wanted.longest is not None or parts.length <= room:
+            if reply.reason != m.MQRC_TRUNCATED_MSG_FAILED or wanted.longest is not None or parts.length <= room:
                 return Got(_native(parts.md), parts.body, parts.token, parts.length, reply.reason)
             room = parts.length
 
@@ -476,7 +469,7 @@ class Connection:
                 until_s = self._ask_for(handle, stream, replace(wanted, wait_ms=_ms(left_s)), checks)
             elif event.code in (FAILURE, QUIESCING):
                 self._line.unwant(self._number)
-                reason = MQRC_Q_MGR_QUIESCING if event.code == QUIESCING else event.value
+                reason = m.MQRC_Q_MGR_QUIESCING if event.code == QUIESCING else event.value
                 return Got(_NO_MD, b"", bytes(16), 0, reason)
 
     def _ask_for(self, handle: int, stream: _Stream, wanted: Wanted, checks: bool) -> float:

@@ -1,18 +1,9 @@
 """What a call of IBM MQ's interface ends with: a reason code, and what a program does about it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rfh2 import constants, mqi_constants
 from rfh2.errors import QPubSubError, StoreError
-from rfh2.mqi_constants import (
-    MQRC_BACKED_OUT,
-    MQRC_CONNECTION_BROKEN,
-    MQRC_HCONN_ERROR,
-    MQRC_Q_MGR_NOT_AVAILABLE,
-    MQRC_UNEXPECTED_ERROR,
-)
 
 CONNECT: Final = "MQCONNX"
 
@@ -20,12 +11,12 @@ CONNECT: Final = "MQCONNX"
 # The connection cannot be used any more, or not for long: end it and make another one.
 BROKEN: Final = frozenset(
     {
-        MQRC_CONNECTION_BROKEN,
-        MQRC_HCONN_ERROR,
-        MQRC_Q_MGR_NOT_AVAILABLE,
+        mqi_constants.MQRC_CONNECTION_BROKEN,
+        mqi_constants.MQRC_HCONN_ERROR,
+        mqi_constants.MQRC_Q_MGR_NOT_AVAILABLE,
         2161,  # Q_MGR_QUIESCING
         2162,  # Q_MGR_STOPPING
-        MQRC_UNEXPECTED_ERROR,
+        mqi_constants.MQRC_UNEXPECTED_ERROR,
         2202,  # CONNECTION_QUIESCING
         2203,  # CONNECTION_STOPPING
         2223,  # Q_MGR_NOT_ACTIVE
@@ -78,7 +69,9 @@ def failure(what: str, reason: int, name: str) -> MqError:
     """The exception for a call that ended with *reason*, whose name is MQRC_ *name*."""
     if reason in BROKEN:
         return ConnectionLostError(what, reason, name)
-    return BackedOutError(what, reason, name) if reason == MQRC_BACKED_OUT else MqError(what, reason, name)
+    return (
+        BackedOutError(what, reason, name) if reason == mqi_constants.MQRC_BACKED_OUT else MqError(what, reason, name)
+    )
 
 
 class ProtocolError(QPubSubError):

@@ -1,7 +1,5 @@
 """Commands of administration (PCF): put on the command queue, and the responses that come on a queue of the moment."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -9,23 +7,13 @@ from typing import Any, Final
 from commands.client.calls import Target, Wanted
 from commands.client.connection import Connection
 from commands.client.errors import MqError, failure, reason_word
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQMT_REQUEST
 from rfh2.message import decode
-from rfh2.mqi_constants import (
-    MQCO_DELETE_PURGE,
-    MQGMO_CONVERT,
-    MQGMO_FAIL_IF_QUIESCING,
-    MQGMO_NO_SYNCPOINT,
-    MQMO_MATCH_CORREL_ID,
-    MQOO_FAIL_IF_QUIESCING,
-    MQOO_INPUT_EXCLUSIVE,
-    MQPMO_NO_SYNCPOINT,
-)
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import MQCFC_LAST
-from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 
 COMMAND_QUEUE: Final = "SYSTEM.ADMIN.COMMAND.QUEUE"
 MODEL_QUEUE: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
@@ -67,7 +55,7 @@ def value_of(parameter: Any) -> Any:
 
 def exchange(connection: Connection, command: Pcf, *, wait_s: float = 10.0, model: str = MODEL_QUEUE) -> Iterator[Pcf]:
     """The responses to *command*, up to the last one. Raises MqError: 2033 where one does not come in *wait_s*."""
-    options = MQOO_INPUT_EXCLUSIVE | MQOO_FAIL_IF_QUIESCING
+    options = m.MQOO_INPUT_EXCLUSIVE | m.MQOO_FAIL_IF_QUIESCING
     opened = connection.open(Target(model, dynamic="QPUBSUB.*"), options)
     try:
         mqmd = Mqmd(
@@ -80,12 +68,12 @@ def exchange(connection: Connection, command: Pcf, *, wait_s: float = 10.0, mode
             msg_id=os.urandom(24),
             reply_to_q=opened.name,
         )
-        connection.put1(Target(COMMAND_QUEUE), mqmd.encode(), command.encode(), MQPMO_NO_SYNCPOINT)
-        get = MQGMO_NO_SYNCPOINT | MQGMO_FAIL_IF_QUIESCING | MQGMO_CONVERT
+        connection.put1(Target(COMMAND_QUEUE), mqmd.encode(), command.encode(), m.MQPMO_NO_SYNCPOINT)
+        get = m.MQGMO_NO_SYNCPOINT | m.MQGMO_FAIL_IF_QUIESCING | m.MQGMO_CONVERT
         wanted = Wanted(
             get,
             int(wait_s * 1_000),
-            match=MQMO_MATCH_CORREL_ID,
+            match=m.MQMO_MATCH_CORREL_ID,
             correl_id=mqmd.msg_id,
             ccsid=UTF8_CCSID,
             encoding=_LITTLE_ENDIAN,
@@ -101,7 +89,7 @@ def exchange(connection: Connection, command: Pcf, *, wait_s: float = 10.0, mode
                 return
     finally:
         if connection.is_up:
-            connection.close(opened.handle, MQCO_DELETE_PURGE)
+            connection.close(opened.handle, m.MQCO_DELETE_PURGE)
 
 
 def execute(

@@ -12,8 +12,6 @@ Texts come as bytes, as there. Structures have the fields that a call here reads
 effect. Not here: message handles, the structures of PCF (``PCFExecute`` takes a dictionary), local bindings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -23,22 +21,10 @@ from commands.client import calls, pcf
 from commands.client.calls import Subscribing, Target, Wanted
 from commands.client.connection import Connection, Place
 from commands.client.errors import MqError, reason_word
-from commands.client.messages import Message
 from commands.client.places import connection_list
+from commands.client.queue_manager import Message
 from rfh2 import constants, mqi_constants, pcf_admin_names, pcf_names
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.mqi_constants import (
-    MQCC_FAILED,
-    MQCC_WARNING,
-    MQGMO_CONVERT,
-    MQGMO_WAIT,
-    MQOO_INPUT_AS_Q_DEF,
-    MQOO_OUTPUT,
-    MQPMO_NEW_CORREL_ID,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_TRUNCATED_MSG_FAILED,
-    MQSO_MANAGED,
-)
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_TOPIC
 
@@ -116,7 +102,7 @@ class PYIFError(Error):
 
 
 def _failed(error: MqError, **more: Any) -> MQMIError:
-    return MQMIError(MQCC_FAILED, error.reason, **more)
+    return MQMIError(mqi_constants.MQCC_FAILED, error.reason, **more)
 
 
 def _text(value: str | bytes) -> str:
@@ -449,7 +435,7 @@ class QueueManager:
         """*call* with the connection, its errors as MQMIError."""
         connection = self._connection
         if connection is None:
-            raise MQMIError(MQCC_FAILED, _NOT_CONNECTED)
+            raise MQMIError(mqi_constants.MQCC_FAILED, _NOT_CONNECTED)
         try:
             return call(connection)
         except MqError as error:
@@ -505,7 +491,7 @@ class Queue:
     def open(self, queue: str | bytes | OD, *opts: Any) -> None:
         """MQOPEN."""
         self._describe(queue)
-        self._options = opts[0] if opts else MQOO_INPUT_AS_Q_DEF
+        self._options = opts[0] if opts else mqi_constants.MQOO_INPUT_AS_Q_DEF
         self.handle(self._options)
 
     def handle(self, options: int) -> int:
@@ -524,9 +510,9 @@ class Queue:
     def put(self, msg: str | bytes, *opts: Any) -> None:
         """MQPUT; opts: an MD and a PMO. The MD then has what the queue manager set."""
         md, pmo = _chosen(opts)
-        handle = self.handle(MQOO_OUTPUT)
+        handle = self.handle(mqi_constants.MQOO_OUTPUT)
         described, body = _outgoing(md, msg)
-        if pmo["Options"] & MQPMO_NEW_CORREL_ID:
+        if pmo["Options"] & mqi_constants.MQPMO_NEW_CORREL_ID:
             md.CorrelId = bytes(24)
         options, context = pmo["Options"], pmo["Context"]
         md.take(
@@ -542,12 +528,12 @@ class Queue:
         """
         md = next((each for each in opts if isinstance(each, MD)), None) or MD()
         gmo = next((each for each in opts if isinstance(each, GMO)), None) or GMO()
-        handle = self.handle(MQOO_INPUT_AS_Q_DEF)
+        handle = self.handle(mqi_constants.MQOO_INPUT_AS_Q_DEF)
         asked = md.mqmd()
-        converts = gmo["Options"] & MQGMO_CONVERT
+        converts = gmo["Options"] & mqi_constants.MQGMO_CONVERT
         wanted = Wanted(
-            gmo["Options"] & ~MQGMO_WAIT,
-            gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else None,
+            gmo["Options"] & ~mqi_constants.MQGMO_WAIT,
+            gmo["WaitInterval"] if gmo["Options"] & mqi_constants.MQGMO_WAIT else None,
             maxLength,
             gmo["MatchOptions"],
             asked.msg_id,
@@ -564,16 +550,16 @@ class Queue:
         try:
             got = self.qmgr.call(lambda connection: connection.get(handle, wanted))
         except MQMIError as error:
-            if error.reason != MQRC_TRUNCATED_MSG_FAILED:
+            if error.reason != mqi_constants.MQRC_TRUNCATED_MSG_FAILED:
                 raise
             browsed = self._cut(wanted)
-            raise MQMIError(MQCC_WARNING, error.reason, **browsed) from error
+            raise MQMIError(mqi_constants.MQCC_WARNING, error.reason, **browsed) from error
         if got is None:
-            raise MQMIError(MQCC_FAILED, MQRC_NO_MSG_AVAILABLE)
+            raise MQMIError(mqi_constants.MQCC_FAILED, mqi_constants.MQRC_NO_MSG_AVAILABLE)
         md.take(got.md)
         gmo.MsgToken, gmo.ReturnedLength = got.token, len(got.body)
         if got.reason:
-            raise MQMIError(MQCC_WARNING, got.reason, message=got.body, original_length=got.length)
+            raise MQMIError(mqi_constants.MQCC_WARNING, got.reason, message=got.body, original_length=got.length)
         return bytes(got.body)
 
     def _cut(self, wanted: Wanted) -> dict[str, Any]:
@@ -647,7 +633,9 @@ class Topic:
         del topic_desc
         if topic_name or topic_string:
             self._target = Target(_text(topic_name or ""), MQOT_TOPIC, topic=_text(topic_string or ""))
-        opened = self.qmgr.call(lambda connection: connection.open(self._target, open_opts or MQOO_OUTPUT))
+        opened = self.qmgr.call(
+            lambda connection: connection.open(self._target, open_opts or mqi_constants.MQOO_OUTPUT)
+        )
         self._handle = opened.handle
 
     def pub(self, msg: str | bytes, *opts: Any) -> None:
@@ -678,12 +666,12 @@ class Subscription:
     def sub(self, sub_desc: SD | None = None, sub_queue: Queue | None = None, **named: Any) -> None:
         """MQSUB."""
         asked = sub_desc or SD(
-            Options=named.get("sub_opts") or mqi_constants.MQSO_CREATE | MQSO_MANAGED,
+            Options=named.get("sub_opts") or mqi_constants.MQSO_CREATE | mqi_constants.MQSO_MANAGED,
             SubName=named.get("sub_name") or b"",
             ObjectName=named.get("topic_name") or b"",
             ObjectString=named.get("topic_string") or b"",
         )
-        queue = 0 if sub_queue is None else sub_queue.handle(MQOO_INPUT_AS_Q_DEF)
+        queue = 0 if sub_queue is None else sub_queue.handle(mqi_constants.MQOO_INPUT_AS_Q_DEF)
         made: calls.Subscribed = self.qmgr.call(lambda connection: connection.subscribe(asked.asked(), queue))
         self._made = made
         if sub_desc is not None:

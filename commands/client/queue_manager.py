@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -22,48 +23,97 @@ from commands.client import pcf
 from commands.client.calls import Subscribing, Target, Wanted
 from commands.client.connection import Connection, Place
 from commands.client.errors import ConnectionLostError, MqError, reason_word
-from commands.client.messages import Message, Properties, outgoing
 from commands.client.places import place_of
 from commands.config.settings import QueuesConfig
 from commands.config.urls import parse_mq_address
-from rfh2.mqi_constants import (
-    MQCO_KEEP_SUB,
-    MQCO_REMOVE_SUB,
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_NEXT,
-    MQGMO_CONVERT,
-    MQGMO_FAIL_IF_QUIESCING,
-    MQGMO_NO_SYNCPOINT,
-    MQGMO_PROPERTIES_FORCE_MQRFH2,
-    MQGMO_SYNCPOINT,
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_GROUP_ID,
-    MQMO_MATCH_MSG_ID,
-    MQMO_MATCH_MSG_TOKEN,
-    MQOO_ANY_INPUT,
-    MQOO_BROWSE,
-    MQOO_FAIL_IF_QUIESCING,
-    MQOO_INPUT_AS_Q_DEF,
-    MQOO_INQUIRE,
-    MQOO_OUTPUT,
-    MQOO_SET,
-    MQPMO_FAIL_IF_QUIESCING,
-    MQPMO_NEW_MSG_ID,
-    MQPMO_NO_SYNCPOINT,
-    MQPMO_RETAIN,
-    MQPMO_SYNCPOINT,
-    MQRC_BACKED_OUT,
-    MQSO_CREATE,
-    MQSO_DURABLE,
-    MQSO_FAIL_IF_QUIESCING,
-    MQSO_MANAGED,
-    MQSO_RESUME,
-)
+from rfh2 import mqi_constants as m
+from rfh2.ccsid import UTF8_CCSID, text_codec
+from rfh2.constants import MQFMT_RF_HEADER_2, MQFMT_STRING
+from rfh2.elements import folder_text
+from rfh2.errors import DecodeError
+from rfh2.folders import Folder
+from rfh2.message import Message as DecodedMessage, decode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_TOPIC
+from rfh2.rfh2 import Rfh2
+
+# A message as a program has it: descriptor, properties, data. Properties travel in the folders of an MQRFH2.
+
+USER: Final = "usr"
+Properties = Mapping[str, bool | int | float | str]
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message that was got. md: its MQMD. body: all that was put, headers too. token: gets it again.
+
+    length: of its body on the queue, which is longer than *body* where the message was cut. reason: of a warning (2079
+    it is cut, 2110 and others it could not be converted), 0 for none.
+    """
+
+    md: bytes
+    body: bytes
+    token: bytes = bytes(16)
+    length: int = 0
+    reason: int = 0
+
+    @cached_property
+    def descriptor(self) -> Mqmd:
+        """The MQMD by its fields."""
+        return Mqmd.decode(self.md)
+
+    @cached_property
+    def decoded(self) -> DecodedMessage:
+        """The message by its headers; as data alone where they cannot be read."""
+        try:
+            return decode(self.body, self.md)
+        except DecodeError:
+            return DecodedMessage(self.descriptor, (), self.body)
+
+    @property
+    def data(self) -> bytes:
+        """The data behind the headers."""
+        return self.decoded.body
+
+    @property
+    def text(self) -> str:
+        """The data as text, by its CodedCharSetId. Raises UnicodeDecodeError, or ValueError for an unknown one."""
+        codec = text_codec(self.decoded.body_ccsid, self.decoded.body_encoding)
+        if codec is None:
+            raise ValueError(f"CodedCharSetId {self.decoded.body_ccsid} is not known")
+        return self.data.decode(codec)
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """The properties of folder usr. Raises DecodeError where it is malformed."""
+        header = self.decoded.rfh2
+        folder = None if header is None else header.folder(USER)
+        return {} if folder is None else dict(folder.values())
+
+
+def outgoing(data: bytes | str, mqmd: Mqmd | None = None, properties: Properties | None = None) -> tuple[Mqmd, bytes]:
+    """Descriptor and body of a message to put. Text is put in UTF-8 with Format MQSTR; bytes as *mqmd* describes them.
+
+    Raises EncodeError for a property that no folder can hold.
+    """
+    mqmd = mqmd or Mqmd(version=2)
+    if isinstance(data, str):
+        data = data.encode()
+        mqmd = replace(mqmd, coded_char_set_id=UTF8_CCSID, format=mqmd.format or MQFMT_STRING)
+    if not properties:
+        return mqmd, data
+    folder = Folder.of(folder_text(USER, dict(properties)))
+    header = Rfh2(
+        (folder,), encoding=mqmd.encoding, coded_char_set_id=mqmd.coded_char_set_id or UTF8_CCSID, format=mqmd.format
+    )
+    described = replace(
+        mqmd, format=MQFMT_RF_HEADER_2, encoding=546, coded_char_set_id=mqmd.coded_char_set_id or UTF8_CCSID
+    )
+    return described, header.encode() + data
+
 
 _INTERRUPTED: Final = 2549
-_GET: Final = MQGMO_FAIL_IF_QUIESCING | MQGMO_PROPERTIES_FORCE_MQRFH2
+_GET: Final = m.MQGMO_FAIL_IF_QUIESCING | m.MQGMO_PROPERTIES_FORCE_MQRFH2
 T = TypeVar("T")
 Way = Callable[[Callable[[], Message | None]], Message | None]
 
@@ -168,7 +218,7 @@ class QueueManager:
 
     def topic(self, topic: str) -> Queue:
         """A topic, to put on."""
-        return Queue(self, Target(kind=MQOT_TOPIC, topic=topic), MQOO_OUTPUT)
+        return Queue(self, Target(kind=MQOT_TOPIC, topic=topic), m.MQOO_OUTPUT)
 
     def put(
         self,
@@ -193,7 +243,7 @@ class QueueManager:
         retain: bool = False,
     ) -> bytes:
         """Put one message on *topic* (MQPUT1); its MsgId."""
-        return self._put1(Target(kind=MQOT_TOPIC, topic=topic), data, mqmd, properties, MQPMO_RETAIN if retain else 0)
+        return self._put1(Target(kind=MQOT_TOPIC, topic=topic), data, mqmd, properties, m.MQPMO_RETAIN if retain else 0)
 
     def _put1(
         self, target: Target, data: bytes | str, mqmd: Mqmd | None, properties: Properties | None, options: int
@@ -215,8 +265,8 @@ class QueueManager:
     ) -> Subscription:
         """Subscribe to *topic*. A durable subscription has a *name* and goes on where it was. queue: where its
         publications go; None for a managed one."""
-        options |= MQSO_CREATE | MQSO_FAIL_IF_QUIESCING
-        options |= (MQSO_DURABLE | MQSO_RESUME if durable else 0) | (MQSO_MANAGED if queue is None else 0)
+        options |= m.MQSO_CREATE | m.MQSO_FAIL_IF_QUIESCING
+        options |= (m.MQSO_DURABLE | m.MQSO_RESUME if durable else 0) | (m.MQSO_MANAGED if queue is None else 0)
         return Subscription(self, Subscribing(options, topic, name=name, selector=selector), queue)
 
     def inquire(self, selectors: Sequence[int]) -> dict[int, int | str]:
@@ -232,12 +282,12 @@ class QueueManager:
     @property
     def put_options(self) -> int:
         """What puts have in common."""
-        return (MQPMO_SYNCPOINT if self._in_unit else MQPMO_NO_SYNCPOINT) | MQPMO_FAIL_IF_QUIESCING
+        return (m.MQPMO_SYNCPOINT if self._in_unit else m.MQPMO_NO_SYNCPOINT) | m.MQPMO_FAIL_IF_QUIESCING
 
     @property
     def get_options(self) -> int:
         """What gets have in common."""
-        return (MQGMO_SYNCPOINT if self._in_unit else MQGMO_NO_SYNCPOINT) | _GET
+        return (m.MQGMO_SYNCPOINT if self._in_unit else m.MQGMO_NO_SYNCPOINT) | _GET
 
     def again(self, call: Callable[[], T]) -> T:
         """*call*, which changes nothing and may be made twice: once more after a break."""
@@ -246,7 +296,7 @@ class QueueManager:
         except ConnectionLostError as error:
             self._reconnect(error)
             if self._in_unit:
-                raise MqError(error.what, MQRC_BACKED_OUT, reason_word(MQRC_BACKED_OUT)) from error
+                raise MqError(error.what, m.MQRC_BACKED_OUT, reason_word(m.MQRC_BACKED_OUT)) from error
             return call()
 
     def once(self, call: Callable[[], T]) -> T:
@@ -258,7 +308,7 @@ class QueueManager:
             self._reconnect(error)
             if not was_up and not self._in_unit:
                 return call()  # nothing of it was sent
-            reason = MQRC_BACKED_OUT if self._in_unit else _INTERRUPTED
+            reason = m.MQRC_BACKED_OUT if self._in_unit else _INTERRUPTED
             raise MqError(error.what, reason, reason_word(reason)) from error
 
     def _reconnect(self, error: ConnectionLostError) -> None:
@@ -300,10 +350,10 @@ class Queue:
             self._connection, self._handles = connection, {}
         for open_for, handle in self._handles.items():
             # Open for input is open for input.
-            wanted = options & ~MQOO_ANY_INPUT if open_for & MQOO_ANY_INPUT else options
+            wanted = options & ~m.MQOO_ANY_INPUT if open_for & m.MQOO_ANY_INPUT else options
             if open_for & wanted == wanted:
                 return handle
-        opened = connection.open(self.target, options | MQOO_FAIL_IF_QUIESCING)
+        opened = connection.open(self.target, options | m.MQOO_FAIL_IF_QUIESCING)
         if opened.name != self.target.name:
             self.name, self.target = opened.name, replace(self.target, name=opened.name)  # a model made it
         self._handles[options] = opened.handle
@@ -328,11 +378,11 @@ class Queue:
         described, body = outgoing(data, mqmd, properties)
         md, all_options = described.encode(), options | self.qmgr.put_options
         if described.msg_id == bytes(24):
-            all_options |= MQPMO_NEW_MSG_ID
+            all_options |= m.MQPMO_NEW_MSG_ID
 
         def call() -> bytes:
             return self.qmgr.connection.put(
-                self.handle(MQOO_OUTPUT), md, body, all_options, what=f"MQPUT to {self.name or self.target.topic}"
+                self.handle(m.MQOO_OUTPUT), md, body, all_options, what=f"MQPUT to {self.name or self.target.topic}"
             )
 
         return Mqmd.decode(self.qmgr.once(call)).msg_id
@@ -358,25 +408,25 @@ class Queue:
         """
         match = _match(msg_id, correl_id, group_id, token)
         wanted = Wanted(
-            options | self.qmgr.get_options | (MQGMO_CONVERT if convert else 0),
+            options | self.qmgr.get_options | (m.MQGMO_CONVERT if convert else 0),
             _wait_ms(wait_s),
             longest,
             ccsid=ccsid,
             encoding=encoding,
             **match,
         )
-        return self._get(wanted, MQOO_INPUT_AS_Q_DEF, self.qmgr.once)
+        return self._get(wanted, m.MQOO_INPUT_AS_Q_DEF, self.qmgr.once)
 
     def browse(self, wait_s: float | None = None, *, convert: bool = False) -> Iterator[Message]:
         """The messages that are on the queue, which stay there, in order."""
-        option = MQGMO_BROWSE_FIRST
+        option = m.MQGMO_BROWSE_FIRST
         while True:
-            options = option | _GET | (MQGMO_CONVERT if convert else 0)
-            found = self._get(Wanted(options, _wait_ms(wait_s)), MQOO_BROWSE, self.qmgr.again)
+            options = option | _GET | (m.MQGMO_CONVERT if convert else 0)
+            found = self._get(Wanted(options, _wait_ms(wait_s)), m.MQOO_BROWSE, self.qmgr.again)
             if found is None:
                 return
             yield found
-            option = MQGMO_BROWSE_NEXT
+            option = m.MQGMO_BROWSE_NEXT
 
     def messages(self, wait_s: float | None = None, **how: Any) -> Iterator[Message]:
         """Get one message after the other, as ``get``, until none comes in *wait_s*."""
@@ -392,11 +442,11 @@ class Queue:
 
     def inquire(self, selectors: Sequence[int]) -> dict[int, int | str]:
         """MQINQ: values by selector (MQIA_*, MQCA_*)."""
-        return self.qmgr.again(lambda: self.qmgr.connection.inquire(self.handle(MQOO_INQUIRE), selectors))
+        return self.qmgr.again(lambda: self.qmgr.connection.inquire(self.handle(m.MQOO_INQUIRE), selectors))
 
     def set(self, values: Mapping[int, int]) -> None:
         """MQSET: INHIBIT_GET, INHIBIT_PUT and others."""
-        self.qmgr.again(lambda: self.qmgr.connection.set(self.handle(MQOO_SET), values))
+        self.qmgr.again(lambda: self.qmgr.connection.set(self.handle(m.MQOO_SET), values))
 
 
 @dataclass
@@ -410,7 +460,7 @@ class Subscription:
 
     def __post_init__(self) -> None:
         self._made = self.qmgr.connection.subscribe(
-            self.asked, 0 if self.to is None else self.to.handle(MQOO_INPUT_AS_Q_DEF)
+            self.asked, 0 if self.to is None else self.to.handle(m.MQOO_INPUT_AS_Q_DEF)
         )
         self._is_closed = False
         self.queue = self.to or _Managed(self.qmgr, self._made.hobj)
@@ -439,7 +489,7 @@ class Subscription:
         if self._is_closed or not self.qmgr.connection.is_up:
             return
         self._is_closed = True
-        options = MQCO_REMOVE_SUB if remove else MQCO_KEEP_SUB if self.asked.options & MQSO_DURABLE else 0
+        options = m.MQCO_REMOVE_SUB if remove else m.MQCO_KEEP_SUB if self.asked.options & m.MQSO_DURABLE else 0
         self.qmgr.connection.close(self._made.hsub, options)
         if self.to is None:
             with suppress(MqError):  # it goes with its subscription
@@ -469,10 +519,10 @@ def _match(
     msg_id: bytes | None, correl_id: bytes | None, group_id: bytes | None, token: bytes | None
 ) -> dict[str, Any]:
     given = {
-        "msg_id": (msg_id, MQMO_MATCH_MSG_ID),
-        "correl_id": (correl_id, MQMO_MATCH_CORREL_ID),
-        "group_id": (group_id, MQMO_MATCH_GROUP_ID),
-        "token": (token, MQMO_MATCH_MSG_TOKEN),
+        "msg_id": (msg_id, m.MQMO_MATCH_MSG_ID),
+        "correl_id": (correl_id, m.MQMO_MATCH_CORREL_ID),
+        "group_id": (group_id, m.MQMO_MATCH_GROUP_ID),
+        "token": (token, m.MQMO_MATCH_MSG_TOKEN),
     }
     chosen: dict[str, Any] = {name: value for name, (value, _) in given.items() if value is not None}
     return chosen | {"match": sum(bit for value, bit in given.values() if value is not None)}

@@ -19,13 +19,17 @@
 Every key is explained in docs/live-brokers.md. A key that is not known is an error.
 """
 
-from __future__ import annotations
-
 import os
+import re
+import stat
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from commands.config.home import Home, parse_home
 from rfh2.constants import MQ_EXIT_DATA_LENGTH
@@ -50,10 +54,8 @@ NO_STANDBY: Final = (
 """What to do instead of ``run --standby``."""
 
 
-class Secret(BaseModel):
+class Secret(BaseModel, frozen=True, extra="forbid"):
     """The user and password of the bridge at the other side. At most one of password_file and password_env."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     user: str | None = None
     password_file: Path | None = None
@@ -81,14 +83,12 @@ class Secret(BaseModel):
             raise ConfigError("password_file", f"{self.password_file}: {system_words(error)}") from error
 
 
-class KafkaRoute(BaseModel):
+class KafkaRoute(BaseModel, frozen=True, extra="forbid"):
     """Table [[topics.kafka.routes]]: the Kafka topic of some topic strings; the first route that selects one counts.
 
     pattern: topic strings, with + and #. topic: of Kafka. key: of records; ``{topic}`` is the topic string, ``{2}`` its
     second level. native: the topic string of a record that does not say it; ``{key}`` is its key.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pattern: str
     topic: str
@@ -96,15 +96,13 @@ class KafkaRoute(BaseModel):
     native: str = "{key}"
 
 
-class KafkaConfig(BaseModel):
+class KafkaConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [topics.kafka].
 
     topic: of publications that no route selects; with ``.retained`` and ``.state`` behind its name, the topic of what
     is retained and that of the bridges. partitions: of the topics of publications that the bridge makes.
     sasl_mechanism: how the user proves the password; None for no user. client: settings of librdkafka.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     topic: str = "qpubsub"
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 6
@@ -190,7 +188,7 @@ class QueuesConfig(Secret):
         return (*super().secret_files, *(() if self.key_file is None else (self.key_file,)))
 
 
-class ChannelRule(BaseModel):
+class ChannelRule(BaseModel, frozen=True, extra="forbid"):
     """Table [listener.channels.NAME], NAME a server-connection channel, ``*`` for those that are not named.
 
     mcauser: the user as which its programs work, "" for their own. addresses: the networks from which programs may
@@ -198,23 +196,19 @@ class ChannelRule(BaseModel):
     is required, whatever ``connauth`` says.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     mcauser: str = Field("", max_length=12)
     addresses: tuple[str, ...] = ()
     block_users: tuple[str, ...] = ("*MQADMIN",)
     password: bool = False
 
 
-class ConnAuth(BaseModel):
+class ConnAuth(BaseModel, frozen=True, extra="forbid"):
     """Table [listener.connauth]: when passwords are compared, in the words of IBM's AUTHINFO of type IDPWOS.
 
     authenmd: with what: ``file`` (``users_file``) or ``pam``. chckclnt: ``none``, ``optional`` (where one is given),
     ``required``, ``reqdadm`` (as optional; privileged users need one). adoptctx: whether a program then works as the
     user of the password. faildlay: seconds until a wrong one is refused. pam_service: the file in ``/etc/pam.d``.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     authenmd: Literal["file", "pam"] = "file"
     chckclnt: Literal["none", "optional", "required", "reqdadm"] = "reqdadm"
@@ -223,17 +217,15 @@ class ConnAuth(BaseModel):
     pam_service: str = Field("qpubsub", pattern=r"^[\w.-]+$")
 
 
-class ListenerTls(BaseModel):
+class ListenerTls(BaseModel, frozen=True, extra="forbid"):
     """Table [listener.tls]. ca_file: clients must show a certificate that it verifies."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cert_file: Path
     key_file: Path
     ca_file: Path | None = None
 
 
-class ListenerConfig(BaseModel):
+class ListenerConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [listener]: programs that connect as MQ clients.
 
     listen: HOST:PORT, or a port on the loopback address. users_file: one ``user:hash`` on each line. plain_passwords:
@@ -242,8 +234,6 @@ class ListenerConfig(BaseModel):
     bytes (MAXMSGL). memory_megabytes: of all messages that are received or sent at a time. heartbeat: seconds (HBINT);
     the longer one, this or the client's, is agreed.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     listen: str | None = None
     channels: dict[str, ChannelRule] = {}
@@ -270,10 +260,8 @@ class ListenerConfig(BaseModel):
         return keys if self.users_file is None else (*keys, self.users_file)
 
 
-class MqscConfig(BaseModel):
+class MqscConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [mqsc]. directory: of scripts ``*.mqsc`` that ``run`` applies at its start, and again when they change."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     directory: Path | None = None
 
@@ -302,21 +290,17 @@ def _home(value: object) -> object:
     return parse_home(value) if isinstance(value, str) else value
 
 
-class StoreConfig(BaseModel):
+class StoreConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [store]: where queue managers are. home: where neither --home nor [run] says so."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     home: Annotated[Home | None, BeforeValidator(_home)] = None
 
 
-class RunConfig(BaseModel):
+class RunConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [run]: options of ``run`` that have no table of their own, by their names without the hyphens.
 
     None for what the option's own default is. as_json: its key is ``json``.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     qmgr: str | None = None
     home: Annotated[Home | None, BeforeValidator(_home)] = None
@@ -340,14 +324,12 @@ class RunConfig(BaseModel):
         return {names.get(name, name): value for name, value in self if value is not None}
 
 
-class MetricsConfig(BaseModel):
+class MetricsConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [metrics]: the port of ``--metrics``.
 
     listen: HOST:PORT, or a port on the loopback address. queues, topics, subscriptions: patterns with ``*`` for those
     that have series of their own; ``!`` before a pattern leaves out.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     listen: str | None = None
     queues: tuple[str, ...] = ("*",)
@@ -355,29 +337,25 @@ class MetricsConfig(BaseModel):
     subscriptions: tuple[str, ...] = ()
 
 
-class TracingConfig(BaseModel):
+class TracingConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [tracing]: where spans go.
 
     endpoint: URL of an OTLP collector, or ``console``. load: the part of the processor's time that traces may take,
     from 0 to 1; commands beyond it are not traced. share: of the commands without a trace context, from 0 to 1.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     endpoint: str | None = None
     load: Annotated[float, Field(gt=0, le=1)] = 0.005
     share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
-class PublishExitConfig(BaseModel):
+class PublishExitConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [publish_exit]: the stanza PublishSubscribe of qm.ini (guide 4.6.2.4). One of the first three, or none.
 
     path: PublishExitPath, a Python file; function: PublishExitFunction in it. entry_point: of an installed package,
     in group ``qpubsub.publish_exits``. program: a program and its arguments, which reads and writes lines of JSON.
     data: PublishExitData. seconds: the longest time for one call.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path | None = None
     entry_point: str | None = None
@@ -402,14 +380,12 @@ class PublishExitConfig(BaseModel):
         return self
 
 
-class ConsoleConfig(BaseModel):
+class ConsoleConfig(BaseModel, frozen=True, extra="forbid"):
     """Table [console]: the console in the browser, of ``run --console`` and of the verb ``console``.
 
     write: whether it may change something. users_file: who may look; one ``user:hash`` on each line. tls: the
     certificate. names: under which browsers reach it, beside its addresses.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     write: bool = False
     users_file: Path | None = None
@@ -423,10 +399,8 @@ class ConsoleConfig(BaseModel):
         return keys if self.users_file is None else (*keys, self.users_file)
 
 
-class Config(BaseModel):
+class Config(BaseModel, frozen=True, extra="forbid"):
     """The whole file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: RunConfig = RunConfig()
     store: StoreConfig = StoreConfig()
@@ -444,3 +418,100 @@ class Config(BaseModel):
     def home(self) -> Home | None:
         """Where the queue manager is; None where the file does not say so."""
         return self.run.home or self.store.home
+
+
+# Reading the TOML file of ``--config``: what is wrong in it, by key and line, and secrets that others may read.
+
+_TABLE: Final = re.compile(r"\s*\[([^\[\]]+)\]")
+_KEY: Final = re.compile(r"\s*([\w.\"'*-]+)\s*=")
+
+
+def exposed_secrets(config: Config) -> tuple[str, ...]:
+    """A warning for each file with a secret that others may read; none for a file that cannot be looked at.
+
+    A group counts as others, except for a file of another user: an administrator may share it by its group.
+    """
+    tables = (config.queues, config.topics, config.admin, config.listener, config.console)
+    files = dict.fromkeys(path for table in tables for path in table.secret_files)
+    return tuple(warning for path in files if (warning := _exposed(path)) is not None)
+
+
+def _exposed(path: Path) -> str | None:
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    who = "everybody" if about.st_mode & stat.S_IROTH else ""
+    if not who and about.st_mode & stat.S_IRGRP and about.st_uid == os.geteuid():
+        who = "its group"
+    return f"{path}: {who} may read this secret; run chmod 600 on it" if who else None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFault:
+    """A fault in the file. key: dotted, "" where the file is no TOML. line: 1 for the first, None if it has none."""
+
+    key: str
+    why: str
+    line: int | None = None
+
+
+def read_config(path: Path | None) -> Config:
+    """The configuration in the file at *path*; the defaults where there is none. Raises ConfigError."""
+    if path is None:
+        return Config()
+    config, faults = config_of(path)
+    if config is None:
+        first = faults[0]
+        raise ConfigError(f"{path}: {first.key}" if first.key else str(path), first.why)
+    return config
+
+
+def config_of(path: Path) -> tuple[Config | None, tuple[ConfigFault, ...]]:
+    """The configuration in the file at *path*, or None and all of its faults."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return Config.model_validate(tomllib.loads(text)), ()
+    except OSError as error:
+        return None, (ConfigFault("", system_words(error)),)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return None, (ConfigFault("", str(error)),)
+    except ValidationError as error:
+        faults = [_fault(text, each["loc"], each["type"], each["msg"]) for each in error.errors()]
+        return None, tuple(sorted(faults, key=lambda fault: fault.line or 0))
+
+
+def _fault(text: str, loc: tuple[int | str, ...], kind: str, message: str) -> ConfigFault:
+    keys = [str(part) for part in loc]
+    why = f"there is no such key{_suggestion(keys)}" if kind == "extra_forbidden" else message
+    if keys == ["run", "standby"]:
+        why = NO_STANDBY
+    return ConfigFault(".".join(keys), why, _line_of(text, keys))
+
+
+def _suggestion(keys: Sequence[str]) -> str:
+    """The key that may be meant."""
+    model: type[BaseModel] | None = Config
+    for key in keys[:-1]:
+        field = None if model is None else model.model_fields.get(key)
+        model = field.annotation if field is not None and isinstance(field.annotation, type) else None
+        model = model if model is not None and issubclass(model, BaseModel) else None
+    there = {} if model is None else model.model_fields
+    near = get_close_matches(keys[-1], [field.alias or name for name, field in there.items()], n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _line_of(text: str, keys: Sequence[str]) -> int | None:
+    """The line of a key, or of its table, as far as the usual way to write them shows it."""
+    table: list[str] = []
+    found: int | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _TABLE.match(line):
+            table = [part.strip(" \"'") for part in header[1].split(".")]
+            if table == list(keys[: len(table)]):
+                found = found or number
+        elif (key := _KEY.match(line)) and [*table, *(part.strip(" \"'") for part in key[1].split("."))] == list(
+            keys[: len(table) + key[1].count(".") + 1]
+        ):
+            return number
+    return found

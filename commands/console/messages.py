@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from commands.console.source import NotThereError, Query, State
 from commands.explain.equivalents.records import MessageView, record_view
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.explain.selection import compile_where
 from commands.explain.sentence import dead_letter_sentence, response_sentence, sentence
 from commands.replay.step.timeline import Timeline

@@ -36,10 +36,10 @@ from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper
 from commands.console.rest_objects import QMGR, QUEUE, Asked, Choice, Resource, UnsupportedMessageError
 from commands.console.source import Source, State
 from commands.mqsc.answers import Answer
-from commands.mqsc.model import Command, Keyword, Statement, Value
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import about_command
 from commands.mqsc.pcf.json_commands import JsonCommandError, answered, is_structured, read_command
+from commands.mqsc.script import Command, Keyword, Statement, Value
 from commands.qmgr.admin import StatementRunner
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore

@@ -22,8 +22,8 @@ from typing import Any, Final
 
 from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.broker.authority import GroupsOf
-from commands.mqsc.model import Command, Keyword, Value
 from commands.mqsc.pcf.json_commands import JsonCommandError
+from commands.mqsc.script import Command, Keyword, Value
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.getting import GetOptions, Got

@@ -1,7 +1,5 @@
 """A command message made from what a person types: folders, string of names and values or PCF, and descriptor."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,15 +10,13 @@ from commands.headers import pcf
 from commands.headers.publication import BY_TAG, COMMAND_IDS
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder, text_codec
-from rfh2.chain import Header
 from rfh2.constants import MQFMT_STRING
 from rfh2.elements import folder_text
 from rfh2.errors import EncodeError
 from rfh2.folders import Folder, write
-from rfh2.message import Message, encode
+from rfh2.message import Header, Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
+from rfh2.pcf import Cfin, Cfst, Parameter, Pcf
 from rfh2.rfh1 import MQPS_DELETE_PUBLICATION, MQPS_PUBLISH, Rfh1
 from rfh2.rfh2 import Rfh2
 

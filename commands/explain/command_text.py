@@ -1,7 +1,5 @@
 """The pairs of tag and text in a command, each with its offset, for the problems that point to them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,9 +14,8 @@ from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
-from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf import FORMATS, Cfin, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import MQCFT_COMMAND, MQCFT_RESPONSE
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import MQPS_COMMAND, Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.subscriptions import PublicationFormat

@@ -10,58 +10,36 @@ A command takes its CorrelId, and its queue where it names none, from the MQMD. 
 or blank, for which a queue manager would refuse the command.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from commands.broker.authority import RecordedAuthority
 from commands.broker.context import Context, InputQueueKind
-from commands.broker.identifiers import Ids
+from commands.broker.descriptor import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_report, is_response
+from commands.explain.sentence import jms_form
 from commands.explain.surprises import surprises
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.publication import BY_MQPS
 from commands.headers.registry import parse
-from commands.model import Command, DeletePublication, Publish
+from commands.model import Command, DeletePublication, Publish, PubOpt
+from rfh2 import constants as mq, pcf_names
 from rfh2.captured import CapturedMessage
-from rfh2.constants import (
-    MQAT_BROKER,
-    MQRC_RFH_COMMAND_ERROR,
-    MQRC_RFH_DUPLICATE_PARM,
-    MQRC_RFH_PARM_ERROR,
-    MQRC_RFH_PARM_MISSING,
-    MQRCCF_DEL_OPTIONS_ERROR,
-    MQRCCF_INCORRECT_Q,
-    MQRCCF_NO_RETAINED_MSG,
-    MQRCCF_NOT_REGISTERED,
-    MQRCCF_PUB_OPTIONS_ERROR,
-    MQRCCF_REG_OPTIONS_ERROR,
-    MQRCCF_STREAM_ERROR,
-    MQRCCF_UNKNOWN_STREAM,
-    reason_name,
-)
-from rfh2.errors import CommandError, DecodeError
-from rfh2.explain.form import Problem, problem
-from rfh2.explain.reading import PartialMessage
+from rfh2.errors import CommandError, DecodeError, QPubSubError
+from rfh2.explain.describe import described
+from rfh2.explain.form import Json, Problem, problem
+from rfh2.explain.problems import wire_problems
+from rfh2.explain.reading import PartialMessage, read_message, salvage
 from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
 from rfh2.pcf import FORMATS, Pcf
-from rfh2.pcf_names import (
-    MQRCCF_CFH_COMMAND_ERROR,
-    MQRCCF_CFIN_DUPLICATE_PARM,
-    MQRCCF_CFIN_PARM_ID_ERROR,
-    MQRCCF_CFST_DUPLICATE_PARM,
-    MQRCCF_CFST_PARM_ID_ERROR,
-    MQRCCF_PARM_COUNT_TOO_SMALL,
-)
 from rfh2.rfh1 import COMMANDS, MQPS_COMMAND
 from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
@@ -101,13 +79,17 @@ MOST_REFUSALS: Final = 25
 """Faults of one command that are looked for. Each is found by parsing what is left; a message has room for millions."""
 
 _BROKER_QUEUES: Final = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM)
-_OPTION_REASONS: Final = (MQRCCF_REG_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_DEL_OPTIONS_ERROR)
+_OPTION_REASONS: Final = (mq.MQRCCF_REG_OPTIONS_ERROR, mq.MQRCCF_PUB_OPTIONS_ERROR, mq.MQRCCF_DEL_OPTIONS_ERROR)
 _OPTION_TAGS: Final = ("RegOpt", "PubOpt", "DelOpt")
-_UNKNOWN_COMMAND: Final = (MQRC_RFH_COMMAND_ERROR, MQRCCF_CFH_COMMAND_ERROR)
-_MISSING: Final = (MQRC_RFH_PARM_MISSING, MQRCCF_PARM_COUNT_TOO_SMALL)
-_REPEATED: Final = (MQRC_RFH_DUPLICATE_PARM, MQRCCF_CFST_DUPLICATE_PARM, MQRCCF_CFIN_DUPLICATE_PARM)
-_NOT_TAKEN: Final = (MQRC_RFH_PARM_ERROR, MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFIN_PARM_ID_ERROR)
-_STATE: Final = (MQRCCF_NOT_REGISTERED, MQRCCF_NO_RETAINED_MSG, MQRCCF_UNKNOWN_STREAM, MQRCCF_STREAM_ERROR)
+_UNKNOWN_COMMAND: Final = (mq.MQRC_RFH_COMMAND_ERROR, pcf_names.MQRCCF_CFH_COMMAND_ERROR)
+_MISSING: Final = (mq.MQRC_RFH_PARM_MISSING, pcf_names.MQRCCF_PARM_COUNT_TOO_SMALL)
+_REPEATED: Final = (
+    mq.MQRC_RFH_DUPLICATE_PARM,
+    pcf_names.MQRCCF_CFST_DUPLICATE_PARM,
+    pcf_names.MQRCCF_CFIN_DUPLICATE_PARM,
+)
+_NOT_TAKEN: Final = (mq.MQRC_RFH_PARM_ERROR, pcf_names.MQRCCF_CFST_PARM_ID_ERROR, pcf_names.MQRCCF_CFIN_PARM_ID_ERROR)
+_STATE: Final = (mq.MQRCCF_NOT_REGISTERED, mq.MQRCCF_NO_RETAINED_MSG, mq.MQRCCF_UNKNOWN_STREAM, mq.MQRCCF_STREAM_ERROR)
 _NO_DESCRIPTOR: Final = "unknown-descriptor"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NEAR: Final = 0.65
@@ -121,7 +103,7 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
     put, are not commands.
     """
     message = partial.message
-    if partial.fault is not None or partial.assumed.put_appl_type == MQAT_BROKER:
+    if partial.fault is not None or partial.assumed.put_appl_type == mq.MQAT_BROKER:
         return []
     if parsed is not None:
         refused = list(_refused_later(parsed, message, partial))
@@ -160,8 +142,8 @@ def _folders_are_sound(message: Message) -> bool:
 
 def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
     if text.second is not None:
-        why = _answered("a second psc folder", MQRC_RFH_DUPLICATE_PARM)
-        yield problem("second-psc", text.second, why, reason=MQRC_RFH_DUPLICATE_PARM)
+        why = _answered("a second psc folder", mq.MQRC_RFH_DUPLICATE_PARM)
+        yield problem("second-psc", text.second, why, reason=mq.MQRC_RFH_DUPLICATE_PARM)
     culprits: list[TagAndText] = []
     while len(culprits) < MOST_REFUSALS:
         message = text.without(culprits)
@@ -213,7 +195,7 @@ def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> Ta
     for pair in reversed(left):
         if (pair.tag in tags and pair.text == tags[pair.tag]) or (pair.number and str(pair.number) == number):
             return pair
-    if error.reason == MQRC_RFH_PARM_ERROR:
+    if error.reason == mq.MQRC_RFH_PARM_ERROR:
         return next((pair for pair in left if not pair.known), None)
     return None
 
@@ -259,9 +241,9 @@ def _translated(command: Command, message: Message, partial: PartialMessage) -> 
     where_put = context if captured.queue == context.queue else replace(context, queue=captured.queue)
     if captured.queue and where_put.place is misplaced:
         where = "the control queue" if command.on_control_queue else "a stream queue"
-        why = _answered(f"{command.word} must be put to {where}", MQRCCF_INCORRECT_Q)
+        why = _answered(f"{command.word} must be put to {where}", mq.MQRCCF_INCORRECT_Q)
         text = command_text(partial.message)
-        yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
+        yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=mq.MQRCCF_INCORRECT_Q)
     error = _error(command, context)
     if error is None:
         return
@@ -328,7 +310,7 @@ def _nothing_done_yet(qmgr: str, stream: str) -> tuple[Objects, TopicSpace]:
 
 
 def _answered(why: str, reason: int) -> str:
-    return f"{why}; a queue manager answers {reason} {reason_name(reason) or ''}".rstrip()
+    return f"{why}; a queue manager answers {reason} {mq.reason_name(reason) or ''}".rstrip()
 
 
 def _suggestion(code: str, pair: TagAndText) -> str | None:
@@ -349,3 +331,93 @@ def _nearest(word: str, known: Iterable[str]) -> str | None:
     by_lower = {each.lower(): each for each in known}
     near = get_close_matches(word.lower(), by_lower, n=1, cutoff=_NEAR)
     return by_lower[near[0]] if near and by_lower[near[0]] != word else None
+
+
+# A captured message, decoded as far as possible, with its command and the problems of both.
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One message, all that is known of it."""
+
+    partial: PartialMessage
+    command: Command | None
+    problems: list[Problem]
+
+    def form(self, source: str, index: int) -> Json:
+        """The JSON form. source, index: the file and the record in it."""
+        form = described(self.partial, source, index, command_json(self.command), self.problems)
+        if self.partial.fault is not None:
+            form["salvaged"]["command"] = command_json(readable_command(self.partial))
+        entry = None if self.command is not None else jms_form(self.partial)
+        return form if entry is None else {**form, "jms_subscription": entry}
+
+
+def explained(captured: CapturedMessage) -> Explained:
+    """All that is known of one captured message; bad bytes are problems, never an error."""
+    partial = read_message(captured)
+    parsed = _parsed(partial)
+    problems = [*wire_problems(partial), *command_problems(partial, parsed)]
+    return Explained(partial, parsed if parsed is not None else _marked(partial), problems)
+
+
+def command_of(partial: PartialMessage) -> Command | None:
+    """The command that a message carries; None where there is none that can be parsed.
+
+    A response may carry the command that it answers, but is none. A publication from a queue manager may say that it
+    was retained, which no program may: it is shown all the same.
+    """
+    parsed = _parsed(partial)
+    return parsed if parsed is not None else _marked(partial)
+
+
+def readable_command(partial: PartialMessage) -> Command | None:
+    """The command in what can be read of a message that has a fault, for a person: a queue manager refuses it.
+
+    Of a command with tags and options that are refused, the rest.
+    """
+    message = partial.message if partial.fault is None else salvage(partial).message
+    if message is None or (message.rfh2 is None and message.rfh1 is None) or is_response(message):
+        return None
+    text = command_text(message)
+    return None if text is None else accepted_part(text)
+
+
+def _is_none(partial: PartialMessage) -> bool:
+    return is_response(partial.message) or (partial.fault is not None and not partial.headers)
+
+
+def _parsed(partial: PartialMessage) -> Command | None:
+    """What the parser makes of the message, if it can."""
+    if _is_none(partial):
+        return None
+    try:
+        return parse(partial.message)
+    except QPubSubError:
+        return None
+
+
+def _marked(partial: PartialMessage) -> Command | None:
+    """The publication in a message that says that it was retained."""
+    text = None if _is_none(partial) else command_text(partial.message)
+    if text is None:
+        return None
+    marks = [pair for pair in text.pairs if (pair.tag, pair.text) == ("PubOpt", PubOpt.IS_RETAINED_PUB)]
+    if not marks:
+        return None
+    try:
+        command = parse(text.without(marks))
+    except QPubSubError:
+        return None
+    assert isinstance(command, Publish)
+    return command.model_copy(update={"options": (PubOpt.IS_RETAINED_PUB, *command.options)})
+
+
+def command_json(command: Command | None) -> dict[str, Any] | None:
+    """A command as JSON: its word, and what the program asked for."""
+    if command is None:
+        return None
+    fields = command.model_dump(mode="json")
+    if fields.get("put", "") is None:
+        del fields["put"]  # only a program's MQPUT has it
+    return {"word": command.word, **fields}

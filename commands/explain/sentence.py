@@ -1,21 +1,11 @@
 """A command, or a response, in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from commands.broker.queue_names import RECORD_QUEUES
+from commands import model
+from commands.broker.objects import RECORD_QUEUES
 from commands.explain.command_text import is_response
-from commands.model import (
-    Command,
-    DeletePublication,
-    DeregisterSubscriber,
-    Publish,
-    RegisterSubscriber,
-    RegOpt,
-    RequestUpdate,
-)
 from rfh2.constants import feedback_text, reason_text
 from rfh2.dlh import Dlh
 from rfh2.elements import elements
@@ -25,9 +15,8 @@ from rfh2.explain.reading import PartialMessage
 from rfh2.jms_entry import JmsEntry, decode_entry, is_entry
 from rfh2.message import Message
 from rfh2.mqmd import name_of
-from rfh2.pcf import decode_pcf
+from rfh2.pcf import Cfst, decode_pcf
 from rfh2.pcf_names import MQCACF_STRING_DATA
-from rfh2.pcf_parameters import Cfst
 from rfh2.rfh1 import Rfh1
 from streams.subscriptions import PublicationFormat
 
@@ -35,7 +24,7 @@ _UNNAMED: Final = "a queue that the command does not name"
 _COMPLETIONS: Final = {"0": "ok", "1": "warning", "2": "error"}
 
 
-def sentence(command: Command, message: Message) -> str:
+def sentence(command: model.Command, message: Message) -> str:
     """What *command* asks for, for a person; the descriptor gives the values that the command omits."""
     describe = _SENTENCES.get(type(command), _publisher)
     parts = [describe(command, message)]
@@ -43,7 +32,7 @@ def sentence(command: Command, message: Message) -> str:
         parts.append(f"subscription point {point}")
     if command.stream_name:
         parts.append(f"stream {command.stream_name}")
-    if message.mqmd.expiry > 0 and isinstance(command, RegisterSubscriber | Publish):
+    if message.mqmd.expiry > 0 and isinstance(command, model.RegisterSubscriber | model.Publish):
         parts.append(f"expires after {_duration(message.mqmd.expiry)}")
     if command.options:
         parts.append(f"options {' '.join(option.value for option in command.options)}")
@@ -72,38 +61,38 @@ def _duration(tenths: int) -> str:
     return f"{tenths // 10} s" if tenths % 10 == 0 else f"{tenths / 10} s"
 
 
-def _register(command: RegisterSubscriber, message: Message) -> str:
+def _register(command: model.RegisterSubscriber, message: Message) -> str:
     name = f" as subscription {command.sub_name}" if command.sub_name is not None else ""
     only = f" where {command.filter}" if command.filter else ""
-    if command.sub_name is not None and command.has(RegOpt.NO_ALTER):
+    if command.sub_name is not None and command.has(model.RegOpt.NO_ALTER):
         resumes = f"resumes subscription {command.sub_name} unchanged; if it does not exist, "
         return f"{resumes}{_queue(command, message)} subscribes to {_topics(command)}{only}"
     return f"{_queue(command, message)} subscribes to {_topics(command)}{name}{only}"
 
 
-def _deregister(command: DeregisterSubscriber, message: Message) -> str:
+def _deregister(command: model.DeregisterSubscriber, message: Message) -> str:
     which = f" of subscription {command.sub_name}" if command.sub_name is not None else ""
-    if command.has(RegOpt.DEREG_ALL):
+    if command.has(model.RegOpt.DEREG_ALL):
         what = f"all its topics{' like ' + _topics(command) if command.topics else ''}"
     else:
         what = _topics(command)
-    if command.has(RegOpt.LEAVE_ONLY):
+    if command.has(model.RegOpt.LEAVE_ONLY):
         subscription = command.sub_name if command.sub_name is not None else f"to {what}"
         return f"identity {command.sub_identity} leaves subscription {subscription}, which stays"
     return f"{_queue(command, message)} no longer subscribes to {what}{which}"
 
 
-def _request(command: RequestUpdate, message: Message) -> str:
+def _request(command: model.RequestUpdate, message: Message) -> str:
     return f"{_queue(command, message)} requests the retained publications on {_topics(command)}"
 
 
-def _publish(command: Publish, message: Message) -> str:
+def _publish(command: model.Publish, message: Message) -> str:
     own = [tag for tag, _ in command.user_tags]
     passed_on = f"; passes on {_listed(own)}" if own else ""
     return f"publishes {_data_bytes(command, message)} bytes on {_topics(command)}{passed_on}"
 
 
-def _data_bytes(command: Publish, message: Message) -> int:
+def _data_bytes(command: model.Publish, message: Message) -> int:
     """How much data is published: of a command in PCF what is behind its parameters, and its StringData."""
     if command.header is not PublicationFormat.PCF:
         return len(message.body)
@@ -115,30 +104,32 @@ def _data_bytes(command: Publish, message: Message) -> int:
     return len(pcf.rest) + sum(len(text.data) for text in texts)
 
 
-def _delete(command: DeletePublication, message: Message) -> str:
+def _delete(command: model.DeletePublication, message: Message) -> str:
     return f"deletes the retained publications on {_topics(command)}"
 
 
-def _publisher(command: Command, message: Message) -> str:
+def _publisher(command: model.Command, message: Message) -> str:
     return f"a publisher on {_topics(command)}; publishers are no longer registered, so this does nothing"
 
 
 _SENTENCES: Final[dict[type, Callable[..., str]]] = {
-    RegisterSubscriber: _register,
-    DeregisterSubscriber: _deregister,
-    RequestUpdate: _request,
-    Publish: _publish,
-    DeletePublication: _delete,
+    model.RegisterSubscriber: _register,
+    model.DeregisterSubscriber: _deregister,
+    model.RequestUpdate: _request,
+    model.Publish: _publish,
+    model.DeletePublication: _delete,
 }
 
 
-def _queue(command: RegisterSubscriber | DeregisterSubscriber | RequestUpdate, message: Message) -> str:
+def _queue(
+    command: model.RegisterSubscriber | model.DeregisterSubscriber | model.RequestUpdate, message: Message
+) -> str:
     queue = command.q_name or name_of(message.mqmd.reply_to_q) or _UNNAMED
     qmgr = command.qmgr_name or name_of(message.mqmd.reply_to_qmgr)
     return f"{queue} on {qmgr}" if qmgr else queue
 
 
-def _topics(command: Command) -> str:
+def _topics(command: model.Command) -> str:
     return _listed([_quoted(topic) for topic in command.topics])
 
 

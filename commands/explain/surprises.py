@@ -4,48 +4,27 @@ A topic that matches nothing because of a blank, a slash or a wildcard of the ot
 of it, and the subscriber gets nothing. ``decode`` says it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from commands import model
 from commands.explain.command_text import TagAndText, command_text
-from commands.model import (
-    Command,
-    DeregisterSubscriber,
-    QueuedCommand,
-    RegisterSubscriber,
-    RegOpt,
-    RequestUpdate,
-)
 from rfh2.constants import MQMT_DATAGRAM, MQRO_PAN
 from rfh2.explain.form import Problem, problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.mqmd import Mqmd
-from streams.selectors.expressions import (
-    AllOf,
-    Compare,
-    Comparison,
-    Condition,
-    IsIn,
-    Literal,
-    Name,
-    Refusal,
-    Value,
-    ValueKind,
-    kind_of,
-)
+from streams.selectors import expressions as tree
 from streams.subscriptions import PublicationFormat
 from streams.topic_strings import SEPARATOR
 
 MOST_TOPICS: Final = 25
 """Topics of one command that are looked at; a message has room for millions."""
 
-_SUBSCRIBERS: Final = (RegisterSubscriber, DeregisterSubscriber, RequestUpdate)
-_PERSISTENCE: Final = (RegOpt.NON_PERS, RegOpt.PERS, RegOpt.PERS_AS_PUB, RegOpt.PERS_AS_QUEUE)
+_SUBSCRIBERS: Final = (model.RegisterSubscriber, model.DeregisterSubscriber, model.RequestUpdate)
+_PERSISTENCE: Final = (model.RegOpt.NON_PERS, model.RegOpt.PERS, model.RegOpt.PERS_AS_PUB, model.RegOpt.PERS_AS_QUEUE)
 # A wildcard, a control character, a blank beside a slash or an end, a slash beside another or an end.
 _SUSPECT: Final = re.compile(r"[*?#+\t\n\r\0]|(?:\A|/)[ /]|[ /](?:/|\Z)")
 _CHARACTERS: Final = {"\t": "a tab", "\n": "a line end", "\r": "a carriage return", "\0": "a null"}
@@ -61,7 +40,7 @@ class _Surprise:
     why: str
 
 
-def surprises(command: Command, partial: PartialMessage) -> list[Problem]:
+def surprises(command: model.Command, partial: PartialMessage) -> list[Problem]:
     """The warnings for one command, each at the tag that it is about."""
     found = list(_surprises(command, partial))
     if not found:
@@ -71,7 +50,7 @@ def surprises(command: Command, partial: PartialMessage) -> list[Problem]:
     return [problem(each.code, _offset(pairs, each, start), each.why) for each in found]
 
 
-def _surprises(command: Command, partial: PartialMessage) -> Iterator[_Surprise]:
+def _surprises(command: model.Command, partial: PartialMessage) -> Iterator[_Surprise]:
     topics = command.topics[:MOST_TOPICS]
     for topic in topics:
         if is_suspect(topic):
@@ -79,7 +58,7 @@ def _surprises(command: Command, partial: PartialMessage) -> Iterator[_Surprise]
                 yield _Surprise(code, "Topic", topic, why)
     if len(topics) > 1:
         yield from _differing_in_case(topics)
-    if isinstance(command, RegisterSubscriber) and command.filter:
+    if isinstance(command, model.RegisterSubscriber) and command.filter:
         yield from _of_filter(command.filter)
     if isinstance(command, _SUBSCRIBERS):
         for option, why in _without_effect(command, partial):
@@ -98,7 +77,7 @@ def _offset(pairs: tuple[TagAndText, ...], about: _Surprise, otherwise: int) -> 
     return exact if exact is not None else found[0].offset if found else otherwise
 
 
-def _of_topic(topic: str, command: QueuedCommand) -> Iterator[tuple[str, str]]:
+def _of_topic(topic: str, command: model.QueuedCommand) -> Iterator[tuple[str, str]]:
     levels = topic.split(SEPARATOR)
     if isinstance(command, _SUBSCRIBERS):
         yield from _wildcards(topic, levels, command.header)
@@ -156,26 +135,26 @@ def contradiction(text: str) -> str | None:
     """
     from streams.selectors.parse import parse  # noqa: PLC0415
 
-    possible: dict[str, list[tuple[ValueKind | None, Value]]] = {}
+    possible: dict[str, list[tuple[tree.ValueKind | None, tree.Value]]] = {}
     for condition in _joined_by_and(parse(text)[0]) if text.strip() else ():
         match condition:
-            case Compare(Comparison.EQUAL, Name(_, name), Literal(_, value)):
-                values: tuple[Value, ...] = (value,)
-            case Compare(Comparison.EQUAL, Literal(_, value), Name(_, name)):
+            case tree.Compare(tree.Comparison.EQUAL, tree.Name(_, name), tree.Literal(_, value)):
+                values: tuple[tree.Value, ...] = (value,)
+            case tree.Compare(tree.Comparison.EQUAL, tree.Literal(_, value), tree.Name(_, name)):
                 values = (value,)
-            case IsIn(Name(_, name), values):
+            case tree.IsIn(tree.Name(_, name), values):
                 pass
             case _:
                 continue
-        asked = [(kind_of(value), value) for value in values]
+        asked = [(tree.kind_of(value), value) for value in values]
         possible[name] = [each for each in asked if each in possible.get(name, asked)]
         if not possible[name]:
             return name
     return None
 
 
-def _joined_by_and(condition: Condition) -> Iterator[Condition]:
-    if isinstance(condition, AllOf):
+def _joined_by_and(condition: tree.Condition) -> Iterator[tree.Condition]:
+    if isinstance(condition, tree.AllOf):
         for each in condition.conditions:
             yield from _joined_by_and(each)
     else:
@@ -185,7 +164,7 @@ def _joined_by_and(condition: Condition) -> Iterator[Condition]:
 def _of_filter(text: str) -> Iterator[_Surprise]:
     try:
         blamed = contradiction(text)
-    except Refusal:
+    except tree.Refusal:
         return
     if blamed is not None:
         name = blamed.removeprefix("usr.")
@@ -194,19 +173,19 @@ def _of_filter(text: str) -> Iterator[_Surprise]:
 
 
 def _without_effect(
-    command: RegisterSubscriber | DeregisterSubscriber | RequestUpdate, partial: PartialMessage
+    command: model.RegisterSubscriber | model.DeregisterSubscriber | model.RequestUpdate, partial: PartialMessage
 ) -> Iterator[tuple[str, str]]:
-    if isinstance(command, RegisterSubscriber):
+    if isinstance(command, model.RegisterSubscriber):
         kinds = [option for option in command.options or () if option in _PERSISTENCE]
         for option in kinds[:-1]:
             if option is not kinds[-1]:
                 yield option.value, f"it has no effect, because {kinds[-1].value} follows; the last one counts"
-        if command.has(RegOpt.PUB_ON_REQ_ONLY) and command.has(RegOpt.NEW_PUBS_ONLY):
+        if command.has(model.RegOpt.PUB_ON_REQ_ONLY) and command.has(model.RegOpt.NEW_PUBS_ONLY):
             why = "with PubOnReqOnly it has no effect: publications are sent on Request Update alone"
-            yield RegOpt.NEW_PUBS_ONLY.value, why
-    if command.has(RegOpt.FULL_RESP) and partial.mqmd is not None and not _is_answered(partial.mqmd):
+            yield model.RegOpt.NEW_PUBS_ONLY.value, why
+    if command.has(model.RegOpt.FULL_RESP) and partial.mqmd is not None and not _is_answered(partial.mqmd):
         why = "it has no effect: MsgType is datagram, without MQRO_PAN, so no response is sent"
-        yield RegOpt.FULL_RESP.value, why
+        yield model.RegOpt.FULL_RESP.value, why
 
 
 def _is_answered(mqmd: Mqmd) -> bool:

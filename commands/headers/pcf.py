@@ -8,41 +8,22 @@ A response is one MQCFH, MsgSeqNumber 1 and Control MQCFC_LAST. With an error or
 an MQCFIN: MQIACF_PARAMETER_ID with the number of the parameter in error, or MQIACF_ERROR_ID with a further reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from commands.headers.publication import (
-    BY_PCF,
-    BY_TAG,
-    COMMAND_IDS,
-    COMMAND_WORDS,
-    Content,
-    DeliveryForm,
-    Frame,
-    RenderedPublication,
-    frame_of_body,
-    pairs_of_folders,
-)
+from commands.headers import publication
 from commands.headers.response import Reply, Tags
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of, publisher_of
 from commands.model import Command, Publish, PubOpt
+from rfh2 import constants as mq
 from rfh2.ccsid import UTF8_CCSID, ByteOrder, byte_order, text_codec
-from rfh2.constants import (
-    MQCCSI_DEFAULT,
-    MQCCSI_INHERIT,
-    MQENC_NATIVE,
-    MQFMT_STRING,
-    MQRCCF_TOPIC_ERROR,
-)
 from rfh2.errors import CommandError, DecodeError, EncodeError
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from rfh2.options import OptionSet
-from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf import FORMATS, Cfbs, Cfin, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import (
     MQBACF_MESSAGE_DATA,
     MQCACF_STRING_DATA,
@@ -58,7 +39,6 @@ from rfh2.pcf_names import (
     MQRCCF_PARM_COUNT_TOO_SMALL,
     MQRCCF_STRUCTURE_TYPE_ERROR,
 )
-from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from streams.subscriptions import PublicationFormat
 
 FORMAT: Final = "MQPCF"
@@ -80,12 +60,12 @@ def parse(message: Message) -> Command:
     pcf = _decoded(message)
     if pcf.type != MQCFT_COMMAND:
         raise CommandError(MQRCCF_CFH_TYPE_ERROR, why=f"Type is {pcf.type}, not MQCFT_COMMAND")
-    word = COMMAND_WORDS.get(pcf.command)
+    word = publication.COMMAND_WORDS.get(pcf.command)
     if word is None:
         why = f"Command {pcf.command} is not a publish/subscribe command"
         raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=why, tags=(("Command", str(pcf.command)),))
     given = [_given(parameter) for parameter in pcf.parameters]
-    missing = (("ParmId", str(BY_TAG["Topic"].pcf)),)
+    missing = (("ParmId", str(publication.BY_TAG["Topic"].pcf)),)
     return command_of(word, given, PublicationFormat.PCF, _REASONS, missing)
 
 
@@ -95,7 +75,7 @@ def is_command(message: Message) -> bool:
         pcf = _decoded(message)
     except DecodeError:
         return False
-    return pcf.type == MQCFT_COMMAND and pcf.command in COMMAND_WORDS
+    return pcf.type == MQCFT_COMMAND and pcf.command in publication.COMMAND_WORDS
 
 
 def _decoded(message: Message) -> Pcf:
@@ -103,7 +83,7 @@ def _decoded(message: Message) -> Pcf:
 
 
 def _given(parameter: Parameter) -> Given:
-    known = BY_PCF.get(parameter.parameter)
+    known = publication.BY_PCF.get(parameter.parameter)
     where = (("ParmId", str(parameter.parameter)),)
     if known is None:
         reason = _REASONS.unknown[isinstance(parameter, Cfin)]
@@ -118,7 +98,7 @@ def _given(parameter: Parameter) -> Given:
             raise CommandError(error.reason, why=error.why, tags=where) from error
         if known.tag == "Topic" and "\0" in text:
             tags = (("Topic", text.split("\0")[0]), *where)
-            raise CommandError(MQRCCF_TOPIC_ERROR, why="a topic cannot hold a null", tags=tags)
+            raise CommandError(mq.MQRCCF_TOPIC_ERROR, why="a topic cannot hold a null", tags=tags)
         return Given(known.tag, text.rstrip(" ") if known.padded else text, where)
     why = f"parameter {parameter.parameter} has Type {parameter.type}"
     raise CommandError(MQRCCF_STRUCTURE_TYPE_ERROR, why=why, tags=where)
@@ -148,18 +128,18 @@ def _error_parameters(tags: Tags) -> tuple[Cfin, ...]:
     """The parameter that names the command's parameter in error, or gives a further reason; none for neither."""
     told = dict(tags)
     if (parameter := told.get("ParmId")) is not None:
-        return (Cfin(BY_TAG["ParmId"].pcf, int(parameter)),)
+        return (Cfin(publication.BY_TAG["ParmId"].pcf, int(parameter)),)
     if (reason := told.get("ErrorId")) is not None:
-        return (Cfin(BY_TAG["ErrorId"].pcf, int(reason)),)
-    culprit = next((BY_TAG[tag].pcf for tag in told if tag in BY_TAG), None)
-    return () if culprit is None else (Cfin(BY_TAG["ParmId"].pcf, culprit),)
+        return (Cfin(publication.BY_TAG["ErrorId"].pcf, int(reason)),)
+    culprit = next((publication.BY_TAG[tag].pcf for tag in told if tag in publication.BY_TAG), None)
+    return () if culprit is None else (Cfin(publication.BY_TAG["ParmId"].pcf, culprit),)
 
 
 def _attributes(tags: Tags, ccsid: int) -> Iterator[Parameter]:
     """The parameters for the attributes of a subscription; the options of one tag are added up in one parameter."""
     sums: dict[str, int] = {}
     for tag, value in tags:
-        known = BY_TAG.get(tag)
+        known = publication.BY_TAG.get(tag)
         if known is None:
             continue
         if known.options is not None:
@@ -170,7 +150,7 @@ def _attributes(tags: Tags, ccsid: int) -> Iterator[Parameter]:
             yield Cfin(known.pcf, int(value))
     for tag, mask in sums.items():
         if mask in _LONG:
-            yield Cfin(BY_TAG[tag].pcf, mask)
+            yield Cfin(publication.BY_TAG[tag].pcf, mask)
 
 
 def _mask(options: OptionSet, value: str) -> int:
@@ -183,7 +163,7 @@ def _is_long(text: str) -> bool:
 
 
 def _string(parameter: int, text: str, ccsid: int) -> Cfst:
-    if ccsid not in (MQCCSI_DEFAULT, MQCCSI_INHERIT) and text_codec(ccsid, MQENC_NATIVE) is not None:
+    if ccsid not in (mq.MQCCSI_DEFAULT, mq.MQCCSI_INHERIT) and text_codec(ccsid, mq.MQENC_NATIVE) is not None:
         try:
             return Cfst.of(parameter, text, ccsid)
         except EncodeError:
@@ -195,16 +175,16 @@ def _order(message: Message) -> ByteOrder:
     return byte_order(message.body_encoding) or "little"
 
 
-def content(message: Message, command: Publish | None) -> Content:
+def content(message: Message, command: Publish | None) -> publication.Content:
     """The publication in the PCF body of *message*. Raises DecodeError where the body is not PCF."""
     pcf = _decoded(message)
     data: list[tuple[str, str]] = []
     for parameter in pcf.parameters:
-        if isinstance(parameter, Cfin) and parameter.parameter == BY_TAG["IntData"].pcf:
+        if isinstance(parameter, Cfin) and parameter.parameter == publication.BY_TAG["IntData"].pcf:
             data.append(("IntData", str(parameter.value)))
-        elif isinstance(parameter, Cfst) and parameter.parameter == BY_TAG["StringData"].pcf:
+        elif isinstance(parameter, Cfst) and parameter.parameter == publication.BY_TAG["StringData"].pcf:
             data.append(("StringData", parameter.text))
-    found = Content(PublicationFormat.PCF, frame_of_body(message, pcf.rest), data=tuple(data))
+    found = publication.Content(PublicationFormat.PCF, publication.frame_of_body(message, pcf.rest), data=tuple(data))
     found = replace(found, frame=replace(found.frame, order=pcf.order))
     if command is None:
         return found
@@ -212,21 +192,21 @@ def content(message: Message, command: Publish | None) -> Content:
     return replace(found, pub_time=command.pub_time, seq_num=command.seq_num, publisher=publisher)
 
 
-def render(content: Content, form: DeliveryForm) -> RenderedPublication:
+def render(content: publication.Content, form: publication.DeliveryForm) -> publication.RenderedPublication:
     """The publication as PCF: its data is the last parameter, or follows the last if a PCF publisher put it there."""
     frame = content.frame
-    from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
+    from_folders, lost = publication.pairs_of_folders(content.folders, lambda _name: True)
     lost_here = [f"user pair {name}" for name, _ in (*content.user, *content.user_tags, *from_folders.user)]
     parameters: list[Parameter] = []
     if form.is_retained:
-        options = BY_TAG["PubOpt"].options
+        options = publication.BY_TAG["PubOpt"].options
         assert options is not None
-        parameters.append(Cfin(BY_TAG["PubOpt"].pcf, options.mask([PubOpt.IS_RETAINED_PUB.value])))
+        parameters.append(Cfin(publication.BY_TAG["PubOpt"].pcf, options.mask([PubOpt.IS_RETAINED_PUB.value])))
     pairs = [("StreamName", form.stream)] if form.stream else []
     pairs += [("Topic", topic) for topic in form.topics]
     pairs += (*content.publisher, *content.time_and_number, *content.data, *from_folders.data)
     for tag, value in pairs:
-        known = BY_TAG[tag]
+        known = publication.BY_TAG[tag]
         if not known.integer:
             parameters.append(_string(known.pcf, value, frame.ccsid))
         elif _is_long(value):
@@ -240,19 +220,19 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         if isinstance(data, Cfbs):
             lost_here.append("Format, Encoding and CodedCharSetId of the data")
         frame = replace(frame, after=(), body=b"")
-    pcf = Pcf(COMMAND_IDS[Publish.word], tuple(parameters), MQCFT_COMMAND, order=frame.order)
+    pcf = Pcf(publication.COMMAND_IDS[Publish.word], tuple(parameters), MQCFT_COMMAND, order=frame.order)
     fmt = frame.mqmd.format if not frame.before and frame.mqmd.format in FORMATS else FORMAT
-    return RenderedPublication(frame.with_body(pcf.encode(), fmt), (*lost, *lost_here))
+    return publication.RenderedPublication(frame.with_body(pcf.encode(), fmt), (*lost, *lost_here))
 
 
-def _data(frame: Frame) -> Cfst | Cfbs | None:
+def _data(frame: publication.Frame) -> Cfst | Cfbs | None:
     """The data behind the gap as a parameter: a string as it is, with its own code page; other data as bytes."""
-    if frame.format.rstrip(" ") == MQFMT_STRING and not frame.after:
+    if frame.format.rstrip(" ") == mq.MQFMT_STRING and not frame.after:
         ccsid = frame.ccsid_behind
         if not frame.body:
             return None
         if ccsid not in _WIDE:
-            return Cfst(MQCACF_STRING_DATA, frame.body, max(ccsid, MQCCSI_DEFAULT), tail=bytes(-len(frame.body) % 4))
+            return Cfst(MQCACF_STRING_DATA, frame.body, max(ccsid, mq.MQCCSI_DEFAULT), tail=bytes(-len(frame.body) % 4))
         # These depend on the byte order of the data, and a parameter has no byte order of its own.
         with suppress(LookupError, UnicodeDecodeError):
             text = frame.body.decode(text_codec(ccsid, frame.encoding) or "")

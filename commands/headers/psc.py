@@ -14,38 +14,18 @@ properties of guide 4.4, table 1, into folders mqps and mqpse; PSPROP(NONE) puts
 properties under both: they are the program's data.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache
 from typing import Final, NamedTuple
 
+from commands.headers import publication
 from commands.headers.psc_commands import ALL_TAGS, RULES, parse_psc
-from commands.headers.publication import (
-    EXTENSIONS,
-    Content,
-    DeliveryForm,
-    Pairs,
-    RenderedPublication,
-    data_text,
-    extensions_folder,
-    frame_around,
-    has_room_for,
-    in_xml,
-    user_folder,
-)
 from commands.headers.response import Completion, Reply, Tags, Warned
 from commands.model import Command, Publish, PubOpt, TopicPut, command_like
+from rfh2 import constants as mq
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import UTF8_CCSID, byte_order, field_codec, is_ebcdic
-from rfh2.constants import (
-    MQFMT_RF_HEADER_2,
-    MQRC_FORMAT_ERROR,
-    MQRC_RFH_COMMAND_ERROR,
-    MQRC_RFH_DUPLICATE_PARM,
-    MQRC_RFH_PARM_ERROR,
-)
 from rfh2.errors import CommandError, DecodeError
 from rfh2.folders import LEAF_CHARACTER, Element, Folder, parse as folder_roots, tag_of, write, write_nested
 from rfh2.message import Message
@@ -131,12 +111,12 @@ def parse(message: Message) -> Command:
     header = message.rfh2
     if header is None:
         why = f"no MQRFH2: Format of the message is {message.mqmd.format!r}"
-        raise DecodeError(0, "message", why, "no-command-header", MQRC_FORMAT_ERROR)
+        raise DecodeError(0, "message", why, "no-command-header", mq.MQRC_FORMAT_ERROR)
     found, _ = split_psc(header)
     if not found:
-        raise CommandError(MQRC_RFH_COMMAND_ERROR, why="the MQRFH2 has no psc folder")
+        raise CommandError(mq.MQRC_RFH_COMMAND_ERROR, why="the MQRFH2 has no psc folder")
     if len(found) > 1:
-        raise CommandError(MQRC_RFH_DUPLICATE_PARM, why="the MQRFH2 has more than one psc folder")
+        raise CommandError(mq.MQRC_RFH_DUPLICATE_PARM, why="the MQRFH2 has more than one psc folder")
     return parse_psc(_pairs(found[0]))
 
 
@@ -146,7 +126,7 @@ def _pairs(psc: Folder) -> list[tuple[str, str]]:
         return leaves
     for child in folder_roots(psc)[0]:
         if len(child):
-            raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{tag_of(child)} holds other elements instead of a value")
+            raise CommandError(mq.MQRC_RFH_PARM_ERROR, why=f"{tag_of(child)} holds other elements instead of a value")
     return psc.pairs()
 
 
@@ -174,7 +154,7 @@ def reply(command: Message, says: Reply) -> Message:
         order=header.order,
         charset=header.charset,
     )
-    described = Mqmd(encoding=encoding, coded_char_set_id=command.mqmd.coded_char_set_id, format=MQFMT_RF_HEADER_2)
+    described = Mqmd(encoding=encoding, coded_char_set_id=command.mqmd.coded_char_set_id, format=mq.MQFMT_RF_HEADER_2)
     return Message(described, (rfh2,))
 
 
@@ -183,7 +163,7 @@ def _reason(answer: Warned) -> Element:
 
 
 def _known(tags: Tags) -> list[Element]:
-    return [Element(tag, in_xml(value)) for tag, value in tags if tag in _TAGS]
+    return [Element(tag, publication.in_xml(value)) for tag, value in tags if tag in _TAGS]
 
 
 def _charset(header: Rfh2) -> str:
@@ -196,13 +176,13 @@ def _header_for(command: Mqmd) -> Rfh2:
     return Rfh2(order=byte_order(command.encoding) or "little", charset=field_codec(ccsid, is_ebcdic(ccsid)))
 
 
-def content(message: Message, at: int, command: Publish | None) -> Content:
+def content(message: Message, at: int, command: Publish | None) -> publication.Content:
     """The publication whose MQRFH2 is header number *at*; command: the result of ``parse``, where it succeeded."""
     header = message.headers[at]
     assert isinstance(header, Rfh2)
-    return Content(
+    return publication.Content(
         PublicationFormat.RFH2,
-        frame_around(message, at),
+        publication.frame_around(message, at),
         header,
         pub_time=None if command is None else command.pub_time,
         seq_num=None if command is None else command.seq_num,
@@ -211,7 +191,7 @@ def content(message: Message, at: int, command: Publish | None) -> Content:
     )
 
 
-def render(content: Content, form: DeliveryForm) -> RenderedPublication:
+def render(content: publication.Content, form: publication.DeliveryForm) -> publication.RenderedPublication:
     """The publication with an MQRFH2 whose first folder is psc; its other folders stay, byte for byte.
 
     The program's own tags stand last: noLocal of a JMS client looks for one of them.
@@ -224,21 +204,25 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         pairs.append(("SubPoint", form.sub_point))
     pairs += content.time_and_number
     pairs += content.user_tags
-    lost = tuple(f"{tag}: characters that XML does not allow" for tag, value in pairs if not has_room_for(value))
+    lost = tuple(
+        f"{tag}: characters that XML does not allow" for tag, value in pairs if not publication.has_room_for(value)
+    )
     if content.data:
         lost = (*lost, "IntData and StringData have no psc tag: they are in mqpse.Sid")
-    rendered = with_folders(content, (write("psc", [(tag, in_xml(value)) for tag, value in pairs]),))
+    rendered = with_folders(content, (write("psc", [(tag, publication.in_xml(value)) for tag, value in pairs]),))
     return replace(rendered, lost=(*rendered.lost, *lost)) if lost else rendered
 
 
-def with_folders(content: Content, texts: tuple[str, ...], time_and_number: Pairs = ()) -> RenderedPublication:
+def with_folders(
+    content: publication.Content, texts: tuple[str, ...], time_and_number: publication.Pairs = ()
+) -> publication.RenderedPublication:
     """The publication with an MQRFH2 of these folders and its own; the data of an MQRFH or of PCF goes into mqpse.
 
     time_and_number: PubTime and SeqNum, if mqpse shall have them too.
     """
-    user, lost_user = user_folder(content.user)
-    data, lost_data = data_text(content.data)
-    all_texts = (*texts, *(text for text in (extensions_folder(time_and_number, data), user) if text))
+    user, lost_user = publication.user_folder(content.user)
+    data, lost_data = publication.data_text(content.data)
+    all_texts = (*texts, *(text for text in (publication.extensions_folder(time_and_number, data), user) if text))
     if isinstance(content.header, Rfh2):
         header = content.header
     else:
@@ -247,7 +231,7 @@ def with_folders(content: Content, texts: tuple[str, ...], time_and_number: Pair
         header = Rfh2((), *described, UTF8_CCSID, frame.order, frame.charset)
     charset = _charset(header)
     header = header.with_folders((*(Folder.of(text, charset) for text in all_texts), *content.folders))
-    return RenderedPublication(content.frame.with_header(header), (*lost_user, *lost_data))
+    return publication.RenderedPublication(content.frame.with_header(header), (*lost_user, *lost_data))
 
 
 # A rule looks at the other tags' texts, such as the length of a SubName, or they are the same in most folders.
@@ -313,12 +297,12 @@ PROPERTIES: Final = "mqps"
 _DEFAULT_PUT: Final = TopicPut()
 
 
-def render_properties(content: Content, form: DeliveryForm) -> RenderedPublication:
+def render_properties(content: publication.Content, form: publication.DeliveryForm) -> publication.RenderedPublication:
     """The publication with its properties in an MQRFH2; they replace such folders of the publication itself."""
-    own = tuple(folder for folder in content.folders if folder.name not in (PROPERTIES, EXTENSIONS))
-    properties = [Element("Top", in_xml(topic)) for topic in form.topics]
+    own = tuple(folder for folder in content.folders if folder.name not in (PROPERTIES, publication.EXTENSIONS))
+    properties = [Element("Top", publication.in_xml(topic)) for topic in form.topics]
     if form.user_data:
-        properties.append(Element("Sud", in_xml(form.user_data)))
+        properties.append(Element("Sud", publication.in_xml(form.user_data)))
     properties += (
         Element("Ret", str(int(form.from_retained)), "boolean"),
         Element("Pub", str(content.put_options), "i4"),
@@ -328,11 +312,11 @@ def render_properties(content: Content, form: DeliveryForm) -> RenderedPublicati
     return with_folders(replace(content, folders=own), (text,), content.time_and_number)
 
 
-def render_bare(content: Content, _form: DeliveryForm) -> RenderedPublication:
+def render_bare(content: publication.Content, _form: publication.DeliveryForm) -> publication.RenderedPublication:
     """The publication without its publish/subscribe header; an MQRFH2 keeps its other folders and its user pairs."""
-    _, lost = user_folder(content.user)
+    _, lost = publication.user_folder(content.user)
     lost = (*lost, *(tag for tag, _ in content.data))
     bare = replace(content, data=())
     if content.folders or content.user:
-        return RenderedPublication(with_folders(bare, ()).message, lost)
-    return RenderedPublication(content.frame.closed(), lost)
+        return publication.RenderedPublication(with_folders(bare, ()).message, lost)
+    return publication.RenderedPublication(content.frame.closed(), lost)

@@ -20,8 +20,6 @@ ReplyToQ, which its subscribers get. Subscribers do not get the tag.
     <MQPut>8</MQPut>      <MQPut>9 R</MQPut>      <MQPut>9 414D5120... 414D5120...</MQPut>
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,26 +41,11 @@ from commands.model import (
     RequestUpdate,
     TopicPut,
 )
+from rfh2 import constants as mq
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.chain import decode_chain
-from rfh2.constants import (
-    MQ_SUB_IDENTITY_LENGTH,
-    MQ_SUB_NAME_LENGTH,
-    MQENC_NATIVE,
-    MQFMT_RF_HEADER_2,
-    MQMT_DATAGRAM,
-    MQRC_RFH_COMMAND_ERROR,
-    MQRC_RFH_DUPLICATE_PARM,
-    MQRC_RFH_PARM_ERROR,
-    MQRC_RFH_PARM_MISSING,
-    MQRCCF_DEL_OPTIONS_ERROR,
-    MQRCCF_PUB_OPTIONS_ERROR,
-    MQRCCF_REG_OPTIONS_ERROR,
-    MQRCCF_SUB_IDENTITY_ERROR,
-    MQRCCF_SUB_NAME_ERROR,
-)
 from rfh2.errors import CommandError, DecodeError
 from rfh2.folders import Folder, write
+from rfh2.message import decode_chain
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 from rfh2.rfh2 import Rfh2
@@ -84,7 +67,7 @@ def parse_put(text: str) -> TopicPut:
     found = _PUT.fullmatch(text)
     if found is None:
         why = "it is not PubLevel, R, and identifiers of subscriptions"
-        raise CommandError(MQRC_RFH_PARM_ERROR, why=why, tags=((PUT_TAG, text),))
+        raise CommandError(mq.MQRC_RFH_PARM_ERROR, why=why, tags=((PUT_TAG, text),))
     level, suppresses, own = found.groups()
     return TopicPut(level=int(level), suppress_reply_to=suppresses is not None, own_subs=tuple(own.split()))
 
@@ -102,14 +85,14 @@ def publish_command(
         options.append((PUT_TAG, format_put(put)))
     psc = Folder.of(write("psc", (("Command", Publish.word), ("Topic", topic), *options)))
     first = _first_header(mqmd, body)
-    datagram = replace(mqmd, msg_type=MQMT_DATAGRAM, report=0)
+    datagram = replace(mqmd, msg_type=mq.MQMT_DATAGRAM, report=0)
     if first is not None:
         others = tuple(folder for folder in first.folders if folder.name not in _COMMAND_FOLDERS)
         return datagram, first.with_folders((psc, *others)).encode() + body[first.length :]
     header = Rfh2(
         (psc,), encoding=mqmd.encoding, coded_char_set_id=mqmd.coded_char_set_id, format=mqmd.format.rstrip(" \0")
     )
-    described = replace(datagram, format=MQFMT_RF_HEADER_2, encoding=MQENC_NATIVE, coded_char_set_id=UTF8_CCSID)
+    described = replace(datagram, format=mq.MQFMT_RF_HEADER_2, encoding=mq.MQENC_NATIVE, coded_char_set_id=UTF8_CCSID)
     return described, header.encode() + body
 
 
@@ -152,9 +135,9 @@ def _options(reason: int, *words: StrEnum, in_sums: tuple[StrEnum, ...] = ()) ->
 
 
 _BITS = {
-    MQRCCF_REG_OPTIONS_ERROR: REGISTRATION,
-    MQRCCF_PUB_OPTIONS_ERROR: PUBLICATION,
-    MQRCCF_DEL_OPTIONS_ERROR: DELETE,
+    mq.MQRCCF_REG_OPTIONS_ERROR: REGISTRATION,
+    mq.MQRCCF_PUB_OPTIONS_ERROR: PUBLICATION,
+    mq.MQRCCF_DEL_OPTIONS_ERROR: DELETE,
 }
 
 
@@ -210,7 +193,7 @@ RULES: dict[str, Rules] = {
         {"Topic": "topics"},
         {
             "RegOpt": _options(
-                MQRCCF_REG_OPTIONS_ERROR,
+                mq.MQRCCF_REG_OPTIONS_ERROR,
                 *(option for option in RegOpt if option not in _NOT_OF_REG_SUB),
                 # Only MQRFH has the word Anon. JMS clients use the same sum of options for both headers.
                 in_sums=(RegOpt.ANON,),
@@ -229,7 +212,7 @@ RULES: dict[str, Rules] = {
         {"Topic": "topics", "Filter": "filters"},
         {
             "RegOpt": _options(
-                MQRCCF_REG_OPTIONS_ERROR,
+                mq.MQRCCF_REG_OPTIONS_ERROR,
                 RegOpt.DEREG_ALL,
                 RegOpt.CORREL_AS_ID,
                 RegOpt.FULL_RESP,
@@ -243,7 +226,7 @@ RULES: dict[str, Rules] = {
         _model(RequestUpdate),
         {**_QUEUE, "Topic": "topics", "SubPoint": "sub_point", "Filter": "filter", "SubName": "sub_name"},
         {},
-        {"RegOpt": _options(MQRCCF_REG_OPTIONS_ERROR, RegOpt.CORREL_AS_ID, RegOpt.NONE, RegOpt.VARIABLE_USER_ID)},
+        {"RegOpt": _options(mq.MQRCCF_REG_OPTIONS_ERROR, RegOpt.CORREL_AS_ID, RegOpt.NONE, RegOpt.VARIABLE_USER_ID)},
     ),
     "Publish": Rules(
         _published,
@@ -251,7 +234,7 @@ RULES: dict[str, Rules] = {
         {"Topic": "topics"},
         {
             "PubOpt": _options(
-                MQRCCF_PUB_OPTIONS_ERROR,
+                mq.MQRCCF_PUB_OPTIONS_ERROR,
                 PubOpt.RETAIN_PUB,
                 PubOpt.LOCAL,
                 PubOpt.OTHER_SUBS_ONLY,
@@ -259,7 +242,7 @@ RULES: dict[str, Rules] = {
                 PubOpt.NONE,
             ),
             # IBM's own sample publishes with CorrelAsId in a RegOpt, and the broker took it.
-            "RegOpt": _options(MQRCCF_REG_OPTIONS_ERROR, PubOpt.CORREL_AS_ID, PubOpt.LOCAL, PubOpt.NONE),
+            "RegOpt": _options(mq.MQRCCF_REG_OPTIONS_ERROR, PubOpt.CORREL_AS_ID, PubOpt.LOCAL, PubOpt.NONE),
         },
         passes_tags_on=True,
     ),
@@ -267,7 +250,7 @@ RULES: dict[str, Rules] = {
         _model(DeletePublication),
         {},
         {"Topic": "topics"},
-        {"DelOpt": _options(MQRCCF_DEL_OPTIONS_ERROR, DelOpt.LOCAL, DelOpt.NONE)},
+        {"DelOpt": _options(mq.MQRCCF_DEL_OPTIONS_ERROR, DelOpt.LOCAL, DelOpt.NONE)},
     ),
 }
 
@@ -301,13 +284,15 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
             lists.setdefault(field, []).append(text)
         elif (field := once.get(tag)) is not None:
             if field in fields:
-                raise CommandError(MQRC_RFH_DUPLICATE_PARM, why=f"{tag} occurs twice", tags=((tag, text),))
+                raise CommandError(mq.MQRC_RFH_DUPLICATE_PARM, why=f"{tag} occurs twice", tags=((tag, text),))
             fields[field] = (text,) if field == "topics" else text
         elif rules.passes_tags_on and is_user_tag(tag):
             user_tags.append((tag, text))
         else:
             known = tag in ALL_TAGS
-            raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{word} takes no {tag}", tags=((tag, text),) if known else ())
+            raise CommandError(
+                mq.MQRC_RFH_PARM_ERROR, why=f"{word} takes no {tag}", tags=((tag, text),) if known else ()
+            )
     if user_tags:
         fields["user_tags"] = tuple(user_tags)
     for field, texts in lists.items():
@@ -334,27 +319,27 @@ def _command(pairs: Sequence[tuple[str, str]]) -> str:
     if len(words) == 1 and words[0] in RULES:
         return words[0]
     if not words:
-        raise CommandError(MQRC_RFH_PARM_MISSING, why="the psc folder has no Command")
+        raise CommandError(mq.MQRC_RFH_PARM_MISSING, why="the psc folder has no Command")
     if len(words) > 1:
-        raise CommandError(MQRC_RFH_DUPLICATE_PARM, why="Command occurs twice", tags=(("Command", words[1]),))
+        raise CommandError(mq.MQRC_RFH_DUPLICATE_PARM, why="Command occurs twice", tags=(("Command", words[1]),))
     why = f"{words[0]!r} is not one of {', '.join(RULES)}"
-    raise CommandError(MQRC_RFH_COMMAND_ERROR, why=why, tags=(("Command", words[0]),))
+    raise CommandError(mq.MQRC_RFH_COMMAND_ERROR, why=why, tags=(("Command", words[0]),))
 
 
 def check_fields(word: str, fields: Mapping[str, Any], options: Sequence[StrEnum]) -> None:
     """The rules that hold between tags, and the lengths."""
     if not fields.get("topics") and RegOpt.DEREG_ALL not in options:
-        raise CommandError(MQRC_RFH_PARM_MISSING, why=f"{word} needs a Topic")
+        raise CommandError(mq.MQRC_RFH_PARM_MISSING, why=f"{word} needs a Topic")
     sub_name, identity = fields.get("sub_name"), fields.get("sub_identity")
-    if sub_name is not None and not 0 < len(sub_name) <= MQ_SUB_NAME_LENGTH:
+    if sub_name is not None and not 0 < len(sub_name) <= mq.MQ_SUB_NAME_LENGTH:
         raise CommandError(
-            MQRCCF_SUB_NAME_ERROR,
-            why=f"a SubName has 1 to {MQ_SUB_NAME_LENGTH} characters",
+            mq.MQRCCF_SUB_NAME_ERROR,
+            why=f"a SubName has 1 to {mq.MQ_SUB_NAME_LENGTH} characters",
             tags=(("SubName", sub_name),),
         )
-    if identity is not None and not 0 < len(identity) <= MQ_SUB_IDENTITY_LENGTH:
-        why = f"a SubIdentity has 1 to {MQ_SUB_IDENTITY_LENGTH} characters"
-        raise CommandError(MQRCCF_SUB_IDENTITY_ERROR, why=why, tags=(("SubIdentity", identity),))
+    if identity is not None and not 0 < len(identity) <= mq.MQ_SUB_IDENTITY_LENGTH:
+        why = f"a SubIdentity has 1 to {mq.MQ_SUB_IDENTITY_LENGTH} characters"
+        raise CommandError(mq.MQRCCF_SUB_IDENTITY_ERROR, why=why, tags=(("SubIdentity", identity),))
     if options and isinstance(options[0], RegOpt):
         _check_options(options, fields)
 
@@ -375,7 +360,7 @@ def _check_options(options: Sequence[StrEnum], fields: Mapping[str, Any]) -> Non
 
 
 def _bad_option(option: RegOpt, why: str) -> CommandError:
-    return CommandError(MQRCCF_REG_OPTIONS_ERROR, why=why, tags=(("RegOpt", option.value),))
+    return CommandError(mq.MQRCCF_REG_OPTIONS_ERROR, why=why, tags=(("RegOpt", option.value),))
 
 
 # Every tag that a psc folder may have in one command or another (wire formats 4.1).

@@ -24,8 +24,6 @@ The rest of the bridge uses the psc tags of properties. A property without a psc
 ``MQPS`` in front.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,11 +32,10 @@ from typing import Any, Final, NamedTuple
 from commands.model import TopicPut
 from rfh2 import pcf_names, rfh1
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
-from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
 from rfh2.folders import Element, Folder, parse, tag_of, write, write_nested
-from rfh2.message import Message
+from rfh2.message import Header, Message, ccsid_behind, describing
 from rfh2.mqmd import Mqmd
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 from rfh2.rfh1 import parse as parse_name_values, write as write_name_values

@@ -5,8 +5,6 @@ manager that it was connected to. If such a message is put on a queue manager wi
 through a transmission queue to the first one, unless it is changed to name the other (``other_qmgr``, ``renamed``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,10 +17,9 @@ from commands.headers.publication import Content, DeliveryForm, RenderedPublicat
 from commands.headers.response import Reply
 from commands.model import Command, Publish, PubOpt
 from rfh2.captured import CapturedMessage
-from rfh2.chain import Header
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.folders import Folder
-from rfh2.message import Message, encode
+from rfh2.message import Header, Message, encode
 from rfh2.mqi_constants import MQPMO_NOT_OWN_SUBS, MQPMO_RETAIN, MQPMO_SCOPE_QMGR, MQPMO_SUPPRESS_REPLYTO
 from rfh2.mqmd import name_of
 from rfh2.pcf import FORMATS

@@ -1,7 +1,5 @@
 """The content of a response, independent of its header."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

@@ -4,17 +4,13 @@ The headers' own modules turn names or parameters into ``Given`` values; ``comma
 ends at the first broken rule, with a reason of the header's ``Reasons`` and the place of the property in error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from commands.headers import publication
 from commands.headers.psc_commands import check_fields, distinct
-from commands.headers.publication import (
-    Pairs,
-)
 from commands.headers.response import Tags
 from commands.model import (
     Command,
@@ -29,11 +25,7 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
-from rfh2.constants import (
-    MQRCCF_DEL_OPTIONS_ERROR,
-    MQRCCF_PUB_OPTIONS_ERROR,
-    MQRCCF_REG_OPTIONS_ERROR,
-)
+from rfh2 import constants as mq
 from rfh2.errors import CommandError
 from rfh2.mqmd import Mqmd
 from rfh2.options import Options
@@ -130,9 +122,9 @@ RULES: Final[dict[str, _Rules]] = {
 }
 
 _OPTION_REASONS: Final = {
-    "RegOpt": MQRCCF_REG_OPTIONS_ERROR,
-    "PubOpt": MQRCCF_PUB_OPTIONS_ERROR,
-    "DelOpt": MQRCCF_DEL_OPTIONS_ERROR,
+    "RegOpt": mq.MQRCCF_REG_OPTIONS_ERROR,
+    "PubOpt": mq.MQRCCF_PUB_OPTIONS_ERROR,
+    "DelOpt": mq.MQRCCF_DEL_OPTIONS_ERROR,
 }
 # In a Publish command, these registration options mean the same as these publication options (wire formats 2.5).
 _AS_PUBLICATION_OPTION: Final[dict[StrEnum, PubOpt]] = {
@@ -168,7 +160,7 @@ def command_of(
     registration = options.get("RegOpt", [])
     if RegOpt.ANON in registration and RegOpt.DIRECT_REQ in registration:
         tags = (("RegOpt", RegOpt.DIRECT_REQ.value),)
-        raise CommandError(MQRCCF_REG_OPTIONS_ERROR, why="Anon and DirectReq cannot be used together", tags=tags)
+        raise CommandError(mq.MQRCCF_REG_OPTIONS_ERROR, why="Anon and DirectReq cannot be used together", tags=tags)
     if not fields.get("topics") and RegOpt.DEREG_ALL not in registration:
         raise CommandError(reasons.missing, why=f"{word} needs a Topic", tags=no_topic)
     check_fields(word, fields, registration)
@@ -197,7 +189,7 @@ def _options(word: str, one: Given, allowed: frozenset[StrEnum]) -> list[StrEnum
     return [words[option] for option in one.options.words]
 
 
-def publisher_of(command: Publish, mqmd: Mqmd) -> Pairs:
+def publisher_of(command: Publish, mqmd: Mqmd) -> publication.Pairs:
     """The queue for requests to the publisher: the one it names or, with DirectReq, its reply queue; none with Anon."""
     if command.anonymous:
         return ()

@@ -51,10 +51,8 @@ from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, MessageRefusedError, QueueError, StoreError
-from rfh2.mde import joined
 from rfh2.mqi_constants import MQFB_XMIT_Q_MSG_ERROR, MQRO_COA
-from rfh2.mqmd import Mqmd, name_of
-from rfh2.xqh import decode_xqh
+from rfh2.mqmd import Mqmd, decode_xqh, joined, name_of
 
 # Whether two queue managers that messages are carried between remember the same past.
 #

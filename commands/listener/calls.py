@@ -29,8 +29,7 @@ from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.transactions import Transactions, XaCall
 from rfh2 import mqi_constants as m
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS, XA
-from rfh2.channel.segments import SegmentType, Structure
-from rfh2.channel.xa import XA_OK, XAER_INVAL, XAER_RMFAIL, Xid
+from rfh2.channel.segments import XA_OK, XAER_INVAL, XAER_RMFAIL, SegmentType, Structure, Xid
 from rfh2.errors import DecodeError, QueueError, StoreError
 from rfh2.mqmd import RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR

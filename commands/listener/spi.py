@@ -12,8 +12,7 @@ from commands.qmgr.mqi.refusals import MqiError
 from rfh2 import mqi_constants as m
 from rfh2.channel import layouts
 from rfh2.channel.segments import Structure
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.pcf import Cfin, Cfst, Pcf
 
 _IN_SYNCPOINT, _DEFERRED = 0x2, 0x4
 _COMMITS = 0x2

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.connections import Listeners, NoListeners
 from commands.broker.counts import Counting
-from commands.broker.identifiers import message_id
+from commands.broker.descriptor import message_id
 from commands.broker.objects import Objects, QueueManager
 from commands.network.cluster_topics import Repository, RepositoryEntry, give_copies
 from commands.network.topology import Relation

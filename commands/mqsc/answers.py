@@ -8,8 +8,6 @@ name shows all of them, a generic name only what each object is called; WHERE ad
 numbers where both sides are numbers, else of text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +17,7 @@ from typing import Any, Final
 
 from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.broker.objects import Definition
-from commands.mqsc.model import Command, Condition, Keyword, MqscError
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Command, Condition, Keyword, MqscError, syntax_error
 from rfh2.errors import CommandError
 from streams.operations import Effect
 

@@ -4,28 +4,14 @@ Keywords that IBM MQ has and that mean nothing to the bridge (triggering, cluste
 written for a queue manager run unchanged, and the answer says which of their keywords have no effect here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.broker.attribute_kinds import (
-    Attribute,
-    Custom,
-    Name,
-    Names,
-    Text,
-    choice,
-    members,
-    number,
-    switch,
-    words,
-)
+from commands.broker import attribute_kinds as kinds
 from commands.broker.objects import PERMANENT, TEMPORARY
 from commands.broker.subscription_attributes import BY_KEYWORD
-from commands.mqsc.model import Command, Keyword, MqscError
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Command, Keyword, MqscError, syntax_error
 from commands.mqsc.values import read
 from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.constants import MQ_TOPIC_STR_LENGTH
@@ -48,10 +34,10 @@ class ObjectKind:
     word: str
     names: str
     type_word: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[kinds.Attribute, ...]
     without_effect: frozenset[str]
 
-    def attribute(self, keyword: str) -> Attribute | None:
+    def attribute(self, keyword: str) -> kinds.Attribute | None:
         """The attribute that this keyword sets, if it has an effect here."""
         return next((a for a in self.attributes if keyword == a.keyword or keyword in a.aliases), None)
 
@@ -105,30 +91,30 @@ def keywords(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-DESCRIPTION_TEXT: Final = Text(DESCRIPTION_LENGTH, filled_to=DESCRIPTION_LENGTH)
-CLUSTER: Final = Attribute("CLUSTER", "cluster", Name(), c.MQCA_CLUSTER_NAME)
-CLUSTER_NAMELIST: Final = Attribute("CLUSNL", "cluster_namelist", Name(), c.MQCA_CLUSTER_NAMELIST)
-_DELIVERY: Final = members(
+DESCRIPTION_TEXT: Final = kinds.Text(DESCRIPTION_LENGTH, filled_to=DESCRIPTION_LENGTH)
+CLUSTER: Final = kinds.Attribute("CLUSTER", "cluster", kinds.Name(), c.MQCA_CLUSTER_NAME)
+CLUSTER_NAMELIST: Final = kinds.Attribute("CLUSNL", "cluster_namelist", kinds.Name(), c.MQCA_CLUSTER_NAMELIST)
+_DELIVERY: Final = kinds.members(
     MessageDelivery,
     ALL=c.MQDLV_ALL,
     ALLDUR=c.MQDLV_ALL_DUR,
     ALLAVAIL=c.MQDLV_ALL_AVAIL,
     ASPARENT=c.MQDLV_AS_PARENT,
 )
-_SCOPE: Final = members(Scope, ALL=c.MQSCOPE_ALL, QMGR=c.MQSCOPE_QMGR, ASPARENT=c.MQSCOPE_AS_PARENT)
+_SCOPE: Final = kinds.members(Scope, ALL=c.MQSCOPE_ALL, QMGR=c.MQSCOPE_QMGR, ASPARENT=c.MQSCOPE_AS_PARENT)
 
 TOPIC: Final = ObjectKind(
     "TOPIC",
     "TOPIC",
     "LOCAL",
     (
-        Attribute("TOPICSTR", "topic_string", Text(MQ_TOPIC_STR_LENGTH), MQCA_TOPIC_STRING),
-        Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_TOPIC_DESC),
+        kinds.Attribute("TOPICSTR", "topic_string", kinds.Text(MQ_TOPIC_STR_LENGTH), MQCA_TOPIC_STRING),
+        kinds.Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_TOPIC_DESC),
         CLUSTER,
-        Attribute(
+        kinds.Attribute(
             "CLROUTE",
             "cluster_route",
-            members(
+            kinds.members(
                 ClusterRoute,
                 DIRECT=c.MQCLROUTE_DIRECT,
                 TOPICHOST=c.MQCLROUTE_TOPIC_HOST,
@@ -136,56 +122,56 @@ TOPIC: Final = ObjectKind(
             ),
             c.MQIA_CLUSTER_PUB_ROUTE,
         ),
-        Attribute(
+        kinds.Attribute(
             "DURSUB",
             "durable_subs",
-            choice(
+            kinds.choice(
                 YES=(True, c.MQSUB_DURABLE_ALLOWED),
                 NO=(False, c.MQSUB_DURABLE_INHIBITED),
                 ASPARENT=(None, c.MQSUB_DURABLE_AS_PARENT),
             ),
             c.MQIA_DURABLE_SUB,
         ),
-        Attribute(
+        kinds.Attribute(
             "PUB",
             "pub",
-            choice(
+            kinds.choice(
                 ENABLED=(True, c.MQTA_PUB_ALLOWED),
                 DISABLED=(False, c.MQTA_PUB_INHIBITED),
                 ASPARENT=(None, c.MQTA_PUB_AS_PARENT),
             ),
             c.MQIA_INHIBIT_PUB,
         ),
-        Attribute(
+        kinds.Attribute(
             "SUB",
             "sub",
-            choice(
+            kinds.choice(
                 ENABLED=(True, c.MQTA_SUB_ALLOWED),
                 DISABLED=(False, c.MQTA_SUB_INHIBITED),
                 ASPARENT=(None, c.MQTA_SUB_AS_PARENT),
             ),
             c.MQIA_INHIBIT_SUB,
         ),
-        Attribute(
+        kinds.Attribute(
             "DEFPSIST",
             "def_persistence",
-            choice(
+            kinds.choice(
                 YES=(True, c.MQPER_PERSISTENT),
                 NO=(False, c.MQPER_NOT_PERSISTENT),
                 ASPARENT=(None, c.MQPER_PERSISTENCE_AS_PARENT),
             ),
             c.MQIA_TOPIC_DEF_PERSISTENCE,
         ),
-        Attribute(
+        kinds.Attribute(
             "DEFPRTY",
             "def_priority",
-            number(0, 9, ASPARENT=(None, c.MQPRI_PRIORITY_AS_PARENT)),
+            kinds.number(0, 9, ASPARENT=(None, c.MQPRI_PRIORITY_AS_PARENT)),
             c.MQIA_DEF_PRIORITY,
         ),
-        Attribute(
+        kinds.Attribute(
             "DEFPRESP",
             "def_put_response",
-            members(
+            kinds.members(
                 PutResponse,
                 SYNC=c.MQPRT_SYNC_RESPONSE,
                 ASYNC=c.MQPRT_ASYNC_RESPONSE,
@@ -193,28 +179,28 @@ TOPIC: Final = ObjectKind(
             ),
             c.MQIA_DEF_PUT_RESPONSE_TYPE,
         ),
-        Attribute("MDURMDL", "durable_model_queue", Name(absent=None), c.MQCA_MODEL_DURABLE_Q),
-        Attribute("MNDURMDL", "non_durable_model_queue", Name(absent=None), c.MQCA_MODEL_NON_DURABLE_Q),
-        Attribute("PMSGDLV", "pmsgdlv", _DELIVERY, c.MQIA_PM_DELIVERY),
-        Attribute("NPMSGDLV", "npmsgdlv", _DELIVERY, c.MQIA_NPM_DELIVERY),
-        Attribute("PUBSCOPE", "pub_scope", _SCOPE, c.MQIA_PUB_SCOPE),
-        Attribute("SUBSCOPE", "sub_scope", _SCOPE, c.MQIA_SUB_SCOPE),
-        Attribute(
+        kinds.Attribute("MDURMDL", "durable_model_queue", kinds.Name(absent=None), c.MQCA_MODEL_DURABLE_Q),
+        kinds.Attribute("MNDURMDL", "non_durable_model_queue", kinds.Name(absent=None), c.MQCA_MODEL_NON_DURABLE_Q),
+        kinds.Attribute("PMSGDLV", "pmsgdlv", _DELIVERY, c.MQIA_PM_DELIVERY),
+        kinds.Attribute("NPMSGDLV", "npmsgdlv", _DELIVERY, c.MQIA_NPM_DELIVERY),
+        kinds.Attribute("PUBSCOPE", "pub_scope", _SCOPE, c.MQIA_PUB_SCOPE),
+        kinds.Attribute("SUBSCOPE", "sub_scope", _SCOPE, c.MQIA_SUB_SCOPE),
+        kinds.Attribute(
             "PROXYSUB",
             "proxy_subs",
-            members(ProxySubscriptions, FIRSTUSE=c.MQTA_PROXY_SUB_FIRSTUSE, FORCE=c.MQTA_PROXY_SUB_FORCE),
+            kinds.members(ProxySubscriptions, FIRSTUSE=c.MQTA_PROXY_SUB_FIRSTUSE, FORCE=c.MQTA_PROXY_SUB_FORCE),
             c.MQIA_PROXY_SUB,
         ),
-        Attribute(
+        kinds.Attribute(
             "WILDCARD",
             "wildcard",
-            members(Wildcard, PASSTHRU=c.MQTA_PASSTHRU, BLOCK=c.MQTA_BLOCK),
+            kinds.members(Wildcard, PASSTHRU=c.MQTA_PASSTHRU, BLOCK=c.MQTA_BLOCK),
             c.MQIA_WILDCARD_OPERATION,
         ),
-        Attribute(
+        kinds.Attribute(
             "USEDLQ",
             "use_dead_letter_queue",
-            choice(
+            kinds.choice(
                 YES=(True, c.MQUSEDLQ_YES),
                 NO=(False, c.MQUSEDLQ_NO),
                 ASPARENT=(None, c.MQUSEDLQ_AS_PARENT),
@@ -234,12 +220,12 @@ _QUEUE_WITHOUT_EFFECT: Final = keywords(
     """
 )
 
-_QUEUE_DESCRIPTION: Final = Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_Q_DESC)
+_QUEUE_DESCRIPTION: Final = kinds.Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_Q_DESC)
 _WHAT_PROGRAMS_HAVE: Final = (
-    Attribute(
+    kinds.Attribute(
         "PROPCTL",
         "properties",
-        words(
+        kinds.words(
             COMPAT=m.MQPROP_COMPATIBILITY,
             NONE=m.MQPROP_NONE,
             ALL=m.MQPROP_ALL,
@@ -248,10 +234,10 @@ _WHAT_PROGRAMS_HAVE: Final = (
         ),
         m.MQIA_PROPERTY_CONTROL,
     ),
-    Attribute(
+    kinds.Attribute(
         "DEFPRESP",
         "def_put_response",
-        words(SYNC=c.MQPRT_SYNC_RESPONSE, ASYNC=c.MQPRT_ASYNC_RESPONSE),
+        kinds.words(SYNC=c.MQPRT_SYNC_RESPONSE, ASYNC=c.MQPRT_ASYNC_RESPONSE),
         c.MQIA_DEF_PUT_RESPONSE_TYPE,
     ),
 )
@@ -263,51 +249,51 @@ DEFINITION_TYPES: Final = {
 }
 _LOCAL_ATTRIBUTES: Final = (
     _QUEUE_DESCRIPTION,
-    Attribute(
+    kinds.Attribute(
         "PUT",
         "put_enabled",
-        choice(ENABLED=(True, c.MQQA_PUT_ALLOWED), DISABLED=(False, c.MQQA_PUT_INHIBITED)),
+        kinds.choice(ENABLED=(True, c.MQQA_PUT_ALLOWED), DISABLED=(False, c.MQQA_PUT_INHIBITED)),
         c.MQIA_INHIBIT_PUT,
     ),
-    Attribute(
+    kinds.Attribute(
         "GET",
         "get_enabled",
-        choice(ENABLED=(True, c.MQQA_GET_ALLOWED), DISABLED=(False, c.MQQA_GET_INHIBITED)),
+        kinds.choice(ENABLED=(True, c.MQQA_GET_ALLOWED), DISABLED=(False, c.MQQA_GET_INHIBITED)),
         c.MQIA_INHIBIT_GET,
     ),
-    Attribute("DEFPRTY", "def_priority", number(0, 9), c.MQIA_DEF_PRIORITY),
-    Attribute(
+    kinds.Attribute("DEFPRTY", "def_priority", kinds.number(0, 9), c.MQIA_DEF_PRIORITY),
+    kinds.Attribute(
         "DEFPSIST",
         "def_persistent",
-        choice(YES=(True, c.MQPER_PERSISTENT), NO=(False, c.MQPER_NOT_PERSISTENT)),
+        kinds.choice(YES=(True, c.MQPER_PERSISTENT), NO=(False, c.MQPER_NOT_PERSISTENT)),
         c.MQIA_DEF_PERSISTENCE,
     ),
-    Attribute("MAXDEPTH", "max_depth", number(), c.MQIA_MAX_Q_DEPTH),
-    Attribute("MAXMSGL", "max_message_length", number(0, MAX_MESSAGE_LENGTH), c.MQIA_MAX_MSG_LENGTH),
-    Attribute("BOTHRESH", "backout_threshold", number(), c.MQIA_BACKOUT_THRESHOLD),
-    Attribute("BOQNAME", "backout_queue", Name(), c.MQCA_BACKOUT_REQ_Q_NAME),
-    Attribute(
+    kinds.Attribute("MAXDEPTH", "max_depth", kinds.number(), c.MQIA_MAX_Q_DEPTH),
+    kinds.Attribute("MAXMSGL", "max_message_length", kinds.number(0, MAX_MESSAGE_LENGTH), c.MQIA_MAX_MSG_LENGTH),
+    kinds.Attribute("BOTHRESH", "backout_threshold", kinds.number(), c.MQIA_BACKOUT_THRESHOLD),
+    kinds.Attribute("BOQNAME", "backout_queue", kinds.Name(), c.MQCA_BACKOUT_REQ_Q_NAME),
+    kinds.Attribute(
         "USAGE",
         "transmission",
-        choice(XMITQ=(True, c.MQUS_TRANSMISSION), NORMAL=(False, c.MQUS_NORMAL)),
+        kinds.choice(XMITQ=(True, c.MQUS_TRANSMISSION), NORMAL=(False, c.MQUS_NORMAL)),
         c.MQIA_USAGE,
     ),
-    switch("SHARE", "shareable", m.MQIA_SHAREABILITY),
-    Attribute(
+    kinds.switch("SHARE", "shareable", m.MQIA_SHAREABILITY),
+    kinds.Attribute(
         "DEFSOPT",
         "exclusive_by_default",
-        choice(SHARED=(False, m.MQOO_INPUT_SHARED), EXCL=(True, m.MQOO_INPUT_EXCLUSIVE)),
+        kinds.choice(SHARED=(False, m.MQOO_INPUT_SHARED), EXCL=(True, m.MQOO_INPUT_EXCLUSIVE)),
         c.MQIA_DEF_INPUT_OPEN_OPTION,
     ),
-    Attribute("MSGDLVSQ", "in_order_of", words(PRIORITY=0, FIFO=1), m.MQIA_MSG_DELIVERY_SEQUENCE),
+    kinds.Attribute("MSGDLVSQ", "in_order_of", kinds.words(PRIORITY=0, FIFO=1), m.MQIA_MSG_DELIVERY_SEQUENCE),
     *_WHAT_PROGRAMS_HAVE,
-    switch("TRIGGER", "triggered", m.MQIA_TRIGGER_CONTROL),
-    Attribute("TRIGTYPE", "trigger_type", words(NONE=0, FIRST=1, EVERY=2, DEPTH=3), c.MQIA_TRIGGER_TYPE),
-    Attribute("TRIGDPTH", "trigger_depth", number(1), c.MQIA_TRIGGER_DEPTH),
-    Attribute("TRIGMPRI", "trigger_priority", number(0, 9), c.MQIA_TRIGGER_MSG_PRIORITY),
-    Attribute("TRIGDATA", "trigger_data", Text(TRIGGER_DATA_LENGTH, filled_to=64), c.MQCA_TRIGGER_DATA),
-    Attribute("INITQ", "initiation_queue", Name(), c.MQCA_INITIATION_Q_NAME),
-    Attribute("PROCESS", "process", Name(), c.MQCA_PROCESS_NAME),
+    kinds.switch("TRIGGER", "triggered", m.MQIA_TRIGGER_CONTROL),
+    kinds.Attribute("TRIGTYPE", "trigger_type", kinds.words(NONE=0, FIRST=1, EVERY=2, DEPTH=3), c.MQIA_TRIGGER_TYPE),
+    kinds.Attribute("TRIGDPTH", "trigger_depth", kinds.number(1), c.MQIA_TRIGGER_DEPTH),
+    kinds.Attribute("TRIGMPRI", "trigger_priority", kinds.number(0, 9), c.MQIA_TRIGGER_MSG_PRIORITY),
+    kinds.Attribute("TRIGDATA", "trigger_data", kinds.Text(TRIGGER_DATA_LENGTH, filled_to=64), c.MQCA_TRIGGER_DATA),
+    kinds.Attribute("INITQ", "initiation_queue", kinds.Name(), c.MQCA_INITIATION_Q_NAME),
+    kinds.Attribute("PROCESS", "process", kinds.Name(), c.MQCA_PROCESS_NAME),
 )
 
 QLOCAL: Final = ObjectKind("QLOCAL", "QUEUE", "QLOCAL", _LOCAL_ATTRIBUTES, _QUEUE_WITHOUT_EFFECT)
@@ -318,8 +304,8 @@ QMODEL: Final = ObjectKind(
     "QMODEL",
     (
         *_LOCAL_ATTRIBUTES,
-        Attribute(
-            "DEFTYPE", "definition_type", words(TEMPORARY, *PERMANENT, **DEFINITION_TYPES), c.MQIA_DEFINITION_TYPE
+        kinds.Attribute(
+            "DEFTYPE", "definition_type", kinds.words(TEMPORARY, *PERMANENT, **DEFINITION_TYPES), c.MQIA_DEFINITION_TYPE
         ),
     ),
     _QUEUE_WITHOUT_EFFECT - {"DEFTYPE"},
@@ -331,8 +317,8 @@ QALIAS: Final = ObjectKind(
     "QALIAS",
     (
         _QUEUE_DESCRIPTION,
-        Attribute("TARGET", "target", Name(), c.MQCA_BASE_OBJECT_NAME, aliases=("TARGQ",)),
-        Attribute("TARGTYPE", "target_type", words(QUEUE=c.MQOT_Q, TOPIC=c.MQOT_TOPIC), c.MQIA_BASE_TYPE),
+        kinds.Attribute("TARGET", "target", kinds.Name(), c.MQCA_BASE_OBJECT_NAME, aliases=("TARGQ",)),
+        kinds.Attribute("TARGTYPE", "target_type", kinds.words(QUEUE=c.MQOT_Q, TOPIC=c.MQOT_TOPIC), c.MQIA_BASE_TYPE),
         *_WHAT_PROGRAMS_HAVE,
     ),
     _QUEUE_WITHOUT_EFFECT | {"DEFPRTY", "DEFPSIST", "GET", "PUT"},
@@ -343,8 +329,8 @@ NAMELIST: Final = ObjectKind(
     "NAMELIST",
     "",
     (
-        Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_NAMELIST_DESC),
-        Attribute("NAMES", "names", Names(), c.MQCA_NAMES),
+        kinds.Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_NAMELIST_DESC),
+        kinds.Attribute("NAMES", "names", kinds.Names(), c.MQCA_NAMES),
     ),
     frozenset({"ALTDATE", "ALTTIME", "CLUSNL", "CLUSTER", "NAMCOUNT", "NLTYPE"}),
 )
@@ -354,26 +340,26 @@ QMGR: Final = ObjectKind(
     "QMNAME",
     "",
     (
-        Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_Q_MGR_DESC),
-        Attribute("CUSTOM", "custom", Custom(), c.MQCA_CUSTOM),
-        Attribute("DEADQ", "deadq", Name(), c.MQCA_DEAD_LETTER_Q_NAME),
-        Attribute("PARENT", "parent", Name(), c.MQCA_PARENT),
-        Attribute(
+        kinds.Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_Q_MGR_DESC),
+        kinds.Attribute("CUSTOM", "custom", kinds.Custom(), c.MQCA_CUSTOM),
+        kinds.Attribute("DEADQ", "deadq", kinds.Name(), c.MQCA_DEAD_LETTER_Q_NAME),
+        kinds.Attribute("PARENT", "parent", kinds.Name(), c.MQCA_PARENT),
+        kinds.Attribute(
             "PSMODE",
             "psmode",
-            words(ENABLED=c.MQPSM_ENABLED, COMPAT=c.MQPSM_COMPAT, DISABLED=c.MQPSM_DISABLED),
+            kinds.words(ENABLED=c.MQPSM_ENABLED, COMPAT=c.MQPSM_COMPAT, DISABLED=c.MQPSM_DISABLED),
             c.MQIA_PUBSUB_MODE,
         ),
-        Attribute(
+        kinds.Attribute(
             "PSNPMSG",
             "psnpmsg",
-            words(DISCARD=c.MQUNDELIVERED_DISCARD, KEEP=c.MQUNDELIVERED_KEEP),
+            kinds.words(DISCARD=c.MQUNDELIVERED_DISCARD, KEEP=c.MQUNDELIVERED_KEEP),
             c.MQIA_PUBSUB_NP_MSG,
         ),
-        Attribute(
+        kinds.Attribute(
             "PSNPRES",
             "psnpres",
-            words(
+            kinds.words(
                 NORMAL=c.MQUNDELIVERED_NORMAL,
                 SAFE=c.MQUNDELIVERED_SAFE,
                 DISCARD=c.MQUNDELIVERED_DISCARD,
@@ -381,20 +367,20 @@ QMGR: Final = ObjectKind(
             ),
             c.MQIA_PUBSUB_NP_RESP,
         ),
-        Attribute("PSRTYCNT", "psrtycnt", number(), c.MQIA_PUBSUB_MAXMSG_RETRY_COUNT),
-        Attribute(
-            "PSSYNCPT", "pssyncpt", words(YES=c.MQSYNCPOINT_YES, IFPER=c.MQSYNCPOINT_IFPER), c.MQIA_PUBSUB_SYNC_PT
+        kinds.Attribute("PSRTYCNT", "psrtycnt", kinds.number(), c.MQIA_PUBSUB_MAXMSG_RETRY_COUNT),
+        kinds.Attribute(
+            "PSSYNCPT", "pssyncpt", kinds.words(YES=c.MQSYNCPOINT_YES, IFPER=c.MQSYNCPOINT_IFPER), c.MQIA_PUBSUB_SYNC_PT
         ),
-        Attribute("TREELIFE", "treelife", number(0, MAX_TREE_LIFE_S), c.MQIA_TREE_LIFE_TIME),
-        Attribute("CONNAUTH", "connauth", Name(), c.MQCA_CONN_AUTH),
-        Attribute(
+        kinds.Attribute("TREELIFE", "treelife", kinds.number(0, MAX_TREE_LIFE_S), c.MQIA_TREE_LIFE_TIME),
+        kinds.Attribute("CONNAUTH", "connauth", kinds.Name(), c.MQCA_CONN_AUTH),
+        kinds.Attribute(
             "CHLAUTH",
             "chlauth",
-            choice(ENABLED=(True, c.MQCHLA_ENABLED), DISABLED=(False, c.MQCHLA_DISABLED)),
+            kinds.choice(ENABLED=(True, c.MQCHLA_ENABLED), DISABLED=(False, c.MQCHLA_DISABLED)),
             c.MQIA_CHLAUTH_RECORDS,
         ),
-        Attribute("SSLKEYR", "key_repository", Text(256, filled_to=256), c.MQCA_SSL_KEY_REPOSITORY),
-        Attribute("CERTLABL", "certificate_label", Text(64, filled_to=64), c.MQCA_CERT_LABEL),
+        kinds.Attribute("SSLKEYR", "key_repository", kinds.Text(256, filled_to=256), c.MQCA_SSL_KEY_REPOSITORY),
+        kinds.Attribute("CERTLABL", "certificate_label", kinds.Text(64, filled_to=64), c.MQCA_CERT_LABEL),
     ),
     keywords(
         """

@@ -4,8 +4,6 @@ The records are kept with the other definitions; deciding by them is ``commands.
 nothing can be denied: AUTHRMV takes away what was added to the same record and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
@@ -17,7 +15,7 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, displayed, done, matches_name, select
 from commands.mqsc.attributes import unexpected_keyword
-from commands.mqsc.model import Command, Keyword, MqscError
+from commands.mqsc.script import Command, Keyword, MqscError
 from commands.mqsc.values import folded_user_notes, object_name, single, value_error, word_of
 
 _ADMINISTRATION: Final = ("CHG", "CLR", "CRT", "DLT", "DSP")

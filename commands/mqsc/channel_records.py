@@ -9,26 +9,14 @@ As in IBM MQ, the type of a channel is never changed. Channels of other types ca
 bridge has none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any, Final
 
+from commands.broker import channel_authentication
 from commands.broker.attribute_kinds import Shown, shown
 from commands.broker.authority import ADMINISTRATOR
-from commands.broker.channel_authentication import (
-    LONGEST_USER,
-    ChannelRules,
-    Client,
-    can_work,
-    is_address_pattern,
-    is_blocked,
-    like,
-    peer_pattern,
-    user_of,
-)
 from commands.broker.channel_objects import (
     ADDRESSMAP,
     BLOCKADDR,
@@ -48,18 +36,10 @@ from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionS
 from commands.mqsc.attributes import read_settings, unexpected_keyword
 from commands.mqsc.channel_attributes import CHLAUTH
 from commands.mqsc.families import CHANNEL, LISTENER, SERVER_CHANNEL, ObjectFamily
-from commands.mqsc.model import Command, MqscError
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Command, MqscError, syntax_error
 from commands.mqsc.values import folded_user_notes, object_name, single, word_of
+from rfh2 import pcf_admin_names as c
 from rfh2.constants import MQ_CHANNEL_NAME_LENGTH
-from rfh2.pcf_admin_names import (
-    MQRCCF_CHANNEL_TYPE_ERROR,
-    MQRCCF_CHLAUTH_ALREADY_EXISTS,
-    MQRCCF_CHLAUTH_NOT_FOUND,
-    MQRCCF_LISTENER_RUNNING,
-    MQRCCF_LISTENER_STOPPED,
-    MQRCCF_WRONG_CHLAUTH_TYPE,
-)
 
 _OTHER_TYPES: Final = frozenset({"AMQP", "CLNTCONN", "MQTT", "RCVR", "RQSTR", "SDR", "SVR"})
 _EXITS: Final = ("SCYEXIT", "RCVEXIT", "SENDEXIT")
@@ -82,10 +62,10 @@ def channel_family(command: Command, objects: Objects) -> ObjectFamily:
     given = single(keyword).text.upper()
     if given in _OTHER_TYPES:
         why = f"The bridge has only channels of clients, {SVRCONN}, and of clusters, {CLUSRCVR} and {CLUSSDR}"
-        raise answers.failed(f"{why}: this command was not done.", MQRCCF_CHANNEL_TYPE_ERROR)
+        raise answers.failed(f"{why}: this command was not done.", c.MQRCCF_CHANNEL_TYPE_ERROR)
     if existing is not None and given != existing.channel_type:
         why = f"Channel {existing.name} has CHLTYPE({existing.channel_type}), which cannot be changed; delete it first."
-        raise answers.failed(why, MQRCCF_CHANNEL_TYPE_ERROR)
+        raise answers.failed(why, c.MQRCCF_CHANNEL_TYPE_ERROR)
     return SERVER_CHANNEL if given == SVRCONN else CHANNEL
 
 
@@ -125,15 +105,17 @@ def notes(made: ServerChannel | AuthenticationInfo | TcpListener) -> tuple[str, 
 
 def check_mcauser(user: str) -> None:
     """Raise MqscError where no program can work as *user*."""
-    if user and not can_work(user):
-        raise answers.failed(f"MCAUSER({user}): a user has 1 to {LONGEST_USER} characters and no blanks.")
+    if user and not channel_authentication.can_work(user):
+        raise answers.failed(
+            f"MCAUSER({user}): a user has 1 to {channel_authentication.LONGEST_USER} characters and no blanks."
+        )
 
 
 def check_peer(word: str, pattern: str) -> None:
     """Raise MqscError where *pattern* describes no distinguished name."""
     try:
         if pattern:
-            peer_pattern(pattern)
+            channel_authentication.peer_pattern(pattern)
     except ValueError as error:
         raise answers.failed(f"{word}: {error}.") from error
 
@@ -151,7 +133,7 @@ def control_listener(command: Command, administration: Administration) -> Answer
     if found is None:
         raise answers.not_found(name)
     if found.is_wanted == starts and not ignores:
-        reason = MQRCCF_LISTENER_RUNNING if starts else MQRCCF_LISTENER_STOPPED
+        reason = c.MQRCCF_LISTENER_RUNNING if starts else c.MQRCCF_LISTENER_STOPPED
         raise answers.failed(f"Listener {name} is {'started' if starts else 'stopped'} already.", reason)
     made = replace(found, is_started=starts)
     administration.objects.put(made)
@@ -188,7 +170,7 @@ def set_record(command: Command, administration: Administration) -> Answer:
     if given is None:
         raise answers.missing_keyword("TYPE")
     if single(given).text.upper() == "QMGRMAP":
-        raise answers.failed(f"{_OF_OTHERS}: this command was not done.", MQRCCF_WRONG_CHLAUTH_TYPE)
+        raise answers.failed(f"{_OF_OTHERS}: this command was not done.", c.MQRCCF_WRONG_CHLAUTH_TYPE)
     settings = read_settings(command, CHLAUTH, _OPTIONS)
     record = ChannelAuthentication(_profile(command), **settings.fields)
     action = command.keyword("ACTION")
@@ -236,7 +218,7 @@ def _check(command: Command, record: ChannelAuthentication, given: Mapping[str, 
     if record.type == BLOCKADDR and record.profile != "*":
         raise syntax_error(f"SET CHLAUTH({record.profile})", "BLOCKADDR is for all channels: CHLAUTH('*').")
     for pattern in (*record.address_list, *((record.address,) if record.address else ())):
-        if not is_address_pattern(pattern):
+        if not channel_authentication.is_address_pattern(pattern):
             why = "is not an address, nor a pattern such as 10.1.* or 10.1.2-5.*; names of hosts are not looked up"
             raise answers.failed(f"{pattern} {why}: this command was not done.")
     check_peer("SSLPEER", record.peer)
@@ -299,7 +281,7 @@ def _set_mapping(objects: Objects, record: ChannelAuthentication, action: str) -
     before = objects.own_rules.get(record.name)
     if action == "ADD" and before is not None:
         why = f"Channel {record.profile} has such a {record.type} record already; ACTION(REPLACE) changes it."
-        raise answers.failed(why, MQRCCF_CHLAUTH_ALREADY_EXISTS)
+        raise answers.failed(why, c.MQRCCF_CHLAUTH_ALREADY_EXISTS)
     if action != "REMOVE":
         return _store(objects, record)
     if before is None:
@@ -308,7 +290,7 @@ def _set_mapping(objects: Objects, record: ChannelAuthentication, action: str) -
 
 
 def _not_found(record: ChannelAuthentication) -> MqscError:
-    return answers.failed(f"There is no such {record.type} record for {record.profile}.", MQRCCF_CHLAUTH_NOT_FOUND)
+    return answers.failed(f"There is no such {record.type} record for {record.profile}.", c.MQRCCF_CHLAUTH_NOT_FOUND)
 
 
 def display_records(command: Command, administration: Administration) -> Answer:
@@ -341,7 +323,9 @@ def display_records(command: Command, administration: Administration) -> Answer:
 def _is_meant(profile: str, pattern: str, how: str) -> bool:
     if how == "EXACT":
         return profile == pattern
-    return like(profile, pattern) or (how == "ALL" and like(pattern, profile))
+    return channel_authentication.like(profile, pattern) or (
+        how == "ALL" and channel_authentication.like(pattern, profile)
+    )
 
 
 _ALWAYS: Final = (
@@ -374,9 +358,9 @@ def _counting(command: Command, channel: str, administration: Administration) ->
     names = []
     for word in ("SSLPEER", "SSLCERTI"):
         check_peer(word, given.get(word, ""))
-        names.append(peer_pattern(given[word]) if given.get(word) else ())
-    client = Client(channel, given["ADDRESS"], given.get("CLNTUSER", ""), *names)
-    rules = ChannelRules.of(administration.objects)
+        names.append(channel_authentication.peer_pattern(given[word]) if given.get(word) else ())
+    client = channel_authentication.Client(channel, given["ADDRESS"], given.get("CLNTUSER", ""), *names)
+    rules = channel_authentication.ChannelRules.of(administration.objects)
     blocking = rules.blocking(client.address)
     if blocking is not None:
         return [blocking]
@@ -384,9 +368,9 @@ def _counting(command: Command, channel: str, administration: Administration) ->
     if record is not None and record.user_source == "NOACCESS":
         return [record]
     found = rules.channel(channel, client.address)
-    user = user_of(record, "" if found is None else found.mcauser, client.user)
+    user = channel_authentication.user_of(record, "" if found is None else found.mcauser, client.user)
     blocked = rules.blocked_users(channel)
     privileged = user == ADMINISTRATOR or ADMINISTRATOR in administration.groups_of(user)
-    if blocked is not None and is_blocked(blocked, user, privileged):
+    if blocked is not None and channel_authentication.is_blocked(blocked, user, privileged):
         return [blocked]
     return [] if record is None else [record]

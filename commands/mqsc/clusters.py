@@ -11,8 +11,6 @@ STATUS    RUNNING once the two have joined, STARTING until then; INACTIVE before
 CHANNEL   the CLUSRCVR channel of the member; blank for the moment until it has been looked up
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -24,7 +22,7 @@ from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionStored, displayed, done, matches_name, select
 from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.channel_attributes import CHANNEL
-from commands.mqsc.model import Command
+from commands.mqsc.script import Command
 from commands.mqsc.values import read, single, word_of
 from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import NeighbourStatus

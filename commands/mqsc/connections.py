@@ -5,8 +5,6 @@ CHANNEL, or until its listener ends. A program that is stopped ends at once, wha
 backed out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,10 +16,10 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed, done, is_generic, matches_name, select
 from commands.mqsc.attributes import keywords, unexpected_keyword
-from commands.mqsc.model import Command, Keyword, MqscError
+from commands.mqsc.script import Command, Keyword, MqscError
 from commands.mqsc.values import shown_moment, single, word_of
 from rfh2 import mqi_constants as m, pcf_admin_names as c
-from rfh2.channel.xa import Xid
+from rfh2.channel.segments import Xid
 
 OPEN_OPTIONS: Final = Bits(
     {

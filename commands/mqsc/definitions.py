@@ -5,8 +5,6 @@ every attribute anew, but messages on a queue stay, and a topic keeps its TOPICS
 note to figure 7). ALTER changes what it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from operator import itemgetter
@@ -48,8 +46,7 @@ from commands.mqsc.families import (
     TOPIC,
     ObjectFamily,
 )
-from commands.mqsc.model import Command, MqscError
-from commands.mqsc.script import syntax_error
+from commands.mqsc.script import Command, MqscError, syntax_error
 from commands.mqsc.values import object_name, read, single
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_ERROR, MQRCCF_ATTR_VALUE_FIXED

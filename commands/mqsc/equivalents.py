@@ -1,7 +1,5 @@
 """Operations as MQSC commands (migration sources, 9.2, 11); what MQSC cannot say is a comment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,20 +12,10 @@ from commands.broker.times import tenths_until
 from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from rfh2.constants import MQ_SUB_NAME_LENGTH
 from rfh2.mqi_constants import MQCI_NONE
-from streams.char_wildcards import has_char_wildcards
-from streams.operations import (
-    AlterSubscription,
-    ClearRetained,
-    Operation,
-    PublishToTopic,
-    RequestRetained,
-    Subscribe,
-    Unsubscribe,
-)
-from streams.patterns import parse_pattern
+from streams import operations as op
+from streams.patterns import has_char_wildcards, has_topic_wildcards, parse_pattern
 from streams.subscriptions import DeliveryPersistence, Subscription, WildcardScheme
 from streams.topic_strings import is_present
-from streams.topic_wildcards import has_topic_wildcards
 
 # Unnamed subscriptions get names: MQSC, PCF and MQSUB know a durable subscription by its name alone.
 PREFIX: Final = "QPS"
@@ -75,11 +63,11 @@ class OperationContext:
 class OperationInContext:
     """One operation, and what is around it."""
 
-    operation: Operation
+    operation: op.Operation
     context: OperationContext
 
 
-def to_mqsc(operation: Operation, context: OperationContext) -> list[str]:
+def to_mqsc(operation: op.Operation, context: OperationContext) -> list[str]:
     """The lines of *operation* in an MQSC script."""
     try:
         return _lines(operation, context)
@@ -87,23 +75,23 @@ def to_mqsc(operation: Operation, context: OperationContext) -> list[str]:
         return [comment(f"{type(operation).__name__}: {error}")]
 
 
-def _lines(operation: Operation, context: OperationContext) -> list[str]:
+def _lines(operation: op.Operation, context: OperationContext) -> list[str]:
     match operation:
-        case Subscribe(subscription):
+        case op.Subscribe(subscription):
             notes = list(_lost(subscription))
             if subscription.options.new_pubs_only and not subscription.options.pub_on_req_only:
                 notes.append("DEFINE SUB delivers what is retained; NewPubsOnly has no keyword")
             head = f"DEFINE {keyword('SUB', sub_name(subscription))}"
             return [comment(note) for note in notes] + statement(head, attributes(subscription, context))
-        case AlterSubscription(subscription):
+        case op.AlterSubscription(subscription):
             return _alter(subscription, context)
-        case Unsubscribe(subscription):
+        case op.Unsubscribe(subscription):
             return statement(f"DELETE {keyword('SUB', sub_name(subscription))}", ())
-        case ClearRetained():
+        case op.ClearRetained():
             return _clear(operation, context)
-        case PublishToTopic(topic_string):
+        case op.PublishToTopic(topic_string):
             return [comment(f"no MQSC command publishes; see --to mqi: a put to topic '{topic_string}'")]
-        case RequestRetained(subscription):
+        case op.RequestRetained(subscription):
             name = sub_name(subscription)
             return [comment(f"no MQSC command asks for retained publications; see --to mqi: MQSUBRQ on '{name}'")]
 
@@ -167,7 +155,7 @@ def _alter(subscription: Subscription, context: OperationContext) -> list[str]:
     return lines + statement(f"ALTER {keyword('SUB', name)}", [*changed, *gone])
 
 
-def _clear(operation: ClearRetained, context: OperationContext) -> list[str]:
+def _clear(operation: op.ClearRetained, context: OperationContext) -> list[str]:
     lines = []
     topics, wild = topics_cleared(operation, context)
     if wild:
@@ -228,13 +216,13 @@ def is_made_up(subscription: Subscription) -> bool:
     return subscription.name is None
 
 
-def wildcards_note(operation: ClearRetained, topics: tuple[str, ...]) -> str:
+def wildcards_note(operation: op.ClearRetained, topics: tuple[str, ...]) -> str:
     """What is said where wildcards stood for *topics*."""
     count = "one topic" if len(topics) == 1 else f"{len(topics) or 'no'} topics"
     return f"wildcards cannot be given; '{operation.topic_string}' stood for {count} with something retained"
 
 
-def topics_cleared(operation: ClearRetained, context: OperationContext) -> tuple[tuple[str, ...], bool]:
+def topics_cleared(operation: op.ClearRetained, context: OperationContext) -> tuple[tuple[str, ...], bool]:
     """The topic strings to clear, and whether they come from wildcards.
 
     Wildcards stand for the topics that had a retained publication when the command came.

@@ -16,8 +16,6 @@ A whole script is echoed, carried out and answered command by command, and at th
 After a failure the script goes on. Only the setup of a queue manager (``run_setup``) stops: its script must be right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -33,7 +31,6 @@ from commands.mqsc import (
     clusters,
     connections,
     definitions,
-    display,
     families,
     status,
     subscriptions,
@@ -42,8 +39,7 @@ from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, done, refusal
 from commands.mqsc.attributes import NAMELIST, QMGR, TOPIC, unexpected_keyword
 from commands.mqsc.channel_attributes import CHANNEL
-from commands.mqsc.model import Command, Keyword, MqscError, Statement, Value
-from commands.mqsc.script import parse, shortened, syntax_error
+from commands.mqsc.script import Command, Keyword, MqscError, Statement, Value, parse, shortened, syntax_error
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
 
@@ -158,9 +154,9 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
         "CLUSQMGR": clusters.display_members,
         "QUEUE": _display(*families.QUEUES),
         "QMGR": definitions.display_qmgr,
-        "SUB": display.display,
+        "SUB": subscriptions.display,
         "QSTATUS": status.display_queue_status,
-        "SBSTATUS": display.display_status,
+        "SBSTATUS": subscriptions.display_status,
         "TPSTATUS": status.display_topic_status,
         "PUBSUB": status.display_pubsub,
         "CONN": connections.display_connections,

@@ -5,8 +5,6 @@ attributes that differ from those of its ``SYSTEM.DEFAULT`` object. What MQSC ca
 Not in it: messages, retained publications, dynamic queues, expired subscriptions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
@@ -15,30 +13,28 @@ from typing import Final
 
 from commands.broker.attribute_kinds import Attribute, Choice, Number, Shown, shown
 from commands.broker.objects import PREDEFINED, AuthorityRecord, LocalQueue, Objects, QueueManager
+from commands.mqsc import families
 from commands.mqsc.attributes import QMGR
 from commands.mqsc.channel_attributes import CHLAUTH
 from commands.mqsc.channel_records import row_of
 from commands.mqsc.equivalents import OperationContext, to_mqsc
-from commands.mqsc.families import (
-    AUTHINFO,
-    CHANNEL,
-    LISTENER,
-    NAMELIST,
-    QALIAS,
-    QLOCAL,
-    QMODEL,
-    SERVER_CHANNEL,
-    TOPIC,
-    ObjectFamily,
-)
 from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
 from streams.operations import Subscribe
 from streams.subscriptions import Subscription
 
 _BLANK: Final = "' '"
 # What another object names comes before that.
-_BEFORE_QMGR: Final = (AUTHINFO,)
-_BEHIND_IT: Final = (NAMELIST, QLOCAL, QMODEL, QALIAS, TOPIC, CHANNEL, SERVER_CHANNEL, LISTENER)
+_BEFORE_QMGR: Final = (families.AUTHINFO,)
+_BEHIND_IT: Final = (
+    families.NAMELIST,
+    families.QLOCAL,
+    families.QMODEL,
+    families.QALIAS,
+    families.TOPIC,
+    families.CHANNEL,
+    families.SERVER_CHANNEL,
+    families.LISTENER,
+)
 
 
 def exported(objects: Objects, subscriptions: Iterable[Subscription], now: datetime) -> Iterator[str]:
@@ -73,7 +69,7 @@ def exported(objects: Objects, subscriptions: Iterable[Subscription], now: datet
         yield from to_mqsc(Subscribe(subscription, send_retained=False), context)
 
 
-def _family(family: ObjectFamily, objects: Objects, new: Objects) -> Iterator[str]:
+def _family(family: families.ObjectFamily, objects: Objects, new: Objects) -> Iterator[str]:
     born_with = family.of(new)
     found = family.of(objects)
     # Templates first: what DEFINE leaves out is taken from them.

@@ -26,16 +26,16 @@ from commands.mqsc.answers import Answer, displayed, matches_name, select
 from commands.mqsc.attributes import TOPIC, unexpected_keyword
 from commands.mqsc.connections import display_queue_handles
 from commands.mqsc.definitions import rows_of
-from commands.mqsc.display import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
 from commands.mqsc.families import TOPIC as TOPIC_FAMILY
-from commands.mqsc.model import Command
+from commands.mqsc.script import Command
+from commands.mqsc.subscriptions import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
 from commands.mqsc.values import shown_moment, single, word_of
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained
+from streams.patterns import LevelWalk, TopicPattern, parse_topic_pattern
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObject
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import LevelWalk, TopicPattern, parse_topic_pattern
 
 # What TPSTATUS shows of a topic beside the tree itself: TOPIC's keywords whose values are inherited.
 _RESOLVED: Final = tuple(

@@ -4,28 +4,12 @@
 range, AMQ8413 too long, AMQ8424 no object name, AMQ8425 no such value.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.attribute_kinds import (
-    Bits,
-    Choice,
-    Custom,
-    Hexadecimal,
-    Kind,
-    Name,
-    Names,
-    Number,
-    Shown,
-    Text,
-    WordList,
-    words,
-)
-from commands.mqsc.model import Keyword, MqscError, Value
-from commands.mqsc.script import syntax_error
+from commands.broker import attribute_kinds as kinds
+from commands.mqsc.script import Keyword, MqscError, Value, syntax_error
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 
 # Names of topic objects may hold blanks: guide 2.5.4 prints 'St. Helens'.
@@ -35,7 +19,7 @@ _OBJECT_NAME: Final = re.compile(r"[A-Za-z0-9._/%]+")
 _TOPIC_OBJECT_NAME: Final = re.compile(r"[A-Za-z0-9._/%][A-Za-z0-9._/% ]*")
 
 
-def shown_moment(date: str, time: str, moment: datetime | None) -> dict[str, Shown]:
+def shown_moment(date: str, time: str, moment: datetime | None) -> dict[str, kinds.Shown]:
     """A moment, UTC, under the keywords *date* and *time*, as DISPLAY prints it: blank for never."""
     return {date: f"{moment:%Y-%m-%d}" if moment else "", time: f"{moment:%H.%M.%S}" if moment else ""}
 
@@ -76,42 +60,42 @@ def folded_user_notes(keyword: Keyword | None) -> tuple[str, ...]:
     return (f"{keyword.name}({name}): without quotes it was read in capitals. Quotes keep small letters",)
 
 
-def read(kind: Kind, keyword: Keyword) -> Any:
+def read(kind: kinds.Kind, keyword: Keyword) -> Any:
     """The value to keep of an attribute of *kind*. Raises MqscError."""
     match kind:
-        case Choice():
+        case kinds.Choice():
             alone = keyword.values is None and keyword.name in kind.meanings  # SHARE, NOSHARE
             word = keyword.name if alone else single(keyword).text.upper()
             if word not in kind.meanings:
                 raise value_error(keyword, f"one of {', '.join(kind.meanings)}")
             return kind.meanings[word]
-        case Number():
+        case kinds.Number():
             return _number(kind, keyword)
-        case Text():
+        case kinds.Text():
             return _text(kind, keyword)
-        case Custom():
+        case kinds.Custom():
             return _custom(keyword)
-        case Name():
+        case kinds.Name():
             text = single(keyword).text
             return object_name(text) if text.strip(" ") else kind.absent
-        case Names():
+        case kinds.Names():
             return _names(keyword, kind.of_objects)
-        case Hexadecimal():
+        case kinds.Hexadecimal():
             text = single(keyword).text.strip(" ")
             if re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", text) is None or len(text) > 2 * kind.size:
                 raise value_error(keyword, f"up to {2 * kind.size} hexadecimal digits")
             return bytes.fromhex(text).ljust(kind.size, b"\0") if text else b""
-        case WordList() | Bits():
+        case kinds.WordList() | kinds.Bits():
             return tuple(value.text.upper() for value in keyword.values or ())
 
 
 def word_of(keyword: Keyword, *choices: str) -> str:
     """The one of *choices* that the keyword has. Raises MqscError."""
-    word: str = read(words(*choices), keyword)
+    word: str = read(kinds.words(*choices), keyword)
     return word
 
 
-def _number(kind: Number, keyword: Keyword) -> Any:
+def _number(kind: kinds.Number, keyword: Keyword) -> Any:
     text = single(keyword).text.strip().upper()
     if text in kind.meanings:
         return kind.meanings[text]
@@ -124,7 +108,7 @@ def _number(kind: Number, keyword: Keyword) -> Any:
     return value
 
 
-def _text(kind: Text, keyword: Keyword) -> str:
+def _text(kind: kinds.Text, keyword: Keyword) -> str:
     text = single(keyword).text
     if not text.strip(" "):
         return ""

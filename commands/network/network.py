@@ -14,8 +14,6 @@ Proxy subscriptions go from the subscriber towards the publisher, so the way is 
 queue manager that asks the next one for nothing is where the publication was kept back.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,8 +29,7 @@ from commands.broker.puts import Outgoing
 from commands.broker.times import EPOCH
 from commands.network.cluster_topics import ClusterTopics, Hosts
 from commands.network.flows import DeletionFlow, Flow, KeptBack, Place, ProxyFlow, PublicationFlow
-from commands.network.queue_manager import NetworkQueueManager
-from commands.network.routing import Routing
+from commands.network.queue_manager import NetworkQueueManager, Routing
 from commands.network.topology import Link, Position, Topology
 from rfh2.errors import QPubSubError
 from streams.delivery_rules import is_of_queue_manager, sub_scope_object

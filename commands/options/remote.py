@@ -12,15 +12,13 @@ import click
 
 from commands.client import pcf
 from commands.client.errors import MqError
-from commands.client.messages import Message
-from commands.client.queue_manager import QueueManager, Subscription, connect
-from commands.config.config_file import read_config
-from commands.config.settings import Config
+from commands.client.queue_manager import Message, QueueManager, Subscription, connect
+from commands.config.settings import Config, read_config
 from commands.config.urls import parse_mq_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.tree import native_of
 from commands.mqsc.answers import Answer
-from commands.mqsc.model import Statement
+from commands.mqsc.script import Statement
 from commands.running.subscriber import Received
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import DecodeError

@@ -18,14 +18,14 @@ from pydantic import BaseModel
 
 from commands.broker.context import SEMANTICS, V6_BROKER, Semantics
 from commands.broker.reading import natural_queue
-from commands.config.config_file import read_config
-from commands.config.settings import PublishExitConfig
+from commands.config.settings import PublishExitConfig, read_config
 from commands.explain.selection import MessageSelection
 from commands.mqsc.broker import Broker
 from commands.network.estate_file import read_estate
 from commands.options.captures import STDIN, Captures, files_argument, format_option
 from commands.options.verb import FILE, FILE_OR_DASH, FILE_THAT_IS, PATH_OR_DASH
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError, in_order
+from commands.replay.differences.report import Gate, parse_gate
 from commands.replay.divided import ClockWentBackError
 from commands.replay.network.local import NetworkSetup
 from commands.replay.step.index_file import IndexFile, mark_of
@@ -464,3 +464,11 @@ def report_options(function: F) -> F:
     ):
         verb = option(verb)
     return verb
+
+
+def read_gate(path: Path) -> Gate:
+    """The gate of ``--fail-on``. Raises UsageError."""
+    try:
+        return parse_gate(path.read_text(encoding="utf-8"))
+    except (QPubSubError, ValueError) as error:
+        raise click.UsageError(f"--fail-on {path}: {error}") from error

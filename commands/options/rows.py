@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import click
 
-from commands.explain.reading import explained
-from commands.explain.selection.values import NAMES, MessageValues
+from commands.explain.problems import explained
+from commands.explain.selection import NAMES, MessageValues
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage, iso
 

@@ -23,8 +23,8 @@ from commands.broker.authority import GroupsOf
 from commands.broker.connections import Listeners, NoListeners
 from commands.broker.core import BrokerCore
 from commands.broker.counts import Counting, Counts
+from commands.broker.descriptor import Ids, Origin
 from commands.broker.forward import Forwarder
-from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, Objects, QueueManager
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
@@ -42,11 +42,10 @@ from commands.mqsc.answers import (
     refusal,
 )
 from commands.mqsc.execute import carry_out, execute
-from commands.mqsc.model import Command, Statement
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
-from commands.mqsc.script import lines_of, statements
+from commands.mqsc.script import Command, Statement, lines_of, statements
 from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Refresh, Relation
 from commands.qmgr.delivery import LONGEST_PAUSE_S, Backlog, Cause, Deliverer

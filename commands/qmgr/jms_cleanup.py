@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final
 
-from commands.broker import queue_names
+from commands.broker import objects as queue_names
 from commands.broker.objects import Objects
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import StoredMessage

@@ -26,8 +26,7 @@ from commands.broker.puts import Outgoing
 from commands.headers.response import Completion
 from commands.network.cluster_topics import Hosts, Repository, RepositoryEntry
 from commands.network.flows import DeletionFlow, Flow, Place, ProxyFlow, PublicationFlow
-from commands.network.queue_manager import NetworkQueueManager, proxies_by_link
-from commands.network.routing import Routing
+from commands.network.queue_manager import NetworkQueueManager, Routing, proxies_by_link
 from commands.network.topology import Link, NeighbourStatus, Refresh, Relation
 from commands.qmgr import flow_messages
 from commands.qmgr.flow_messages import ProxyRange, ProxyTopics, Relationship, Returned, Sent, Word

@@ -23,10 +23,9 @@ from commands.broker.budget import Meter
 from commands.broker.core import BrokerCore
 from commands.broker.exit_values import PublishExit
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, PREDEFINED, LocalQueue, Objects
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.selection import Selection
-from commands.broker.trace import Trace
 from commands.headers.response import Completion
 from commands.model import Publish
 from commands.qmgr.flow_messages import INTER_QMGR_QUEUES

@@ -20,11 +20,10 @@ from commands.qmgr.store.port import BODY, MD, QUEUE, USER
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import constants as c, mqi_constants as m
 from rfh2.ccsid import ASCII_FIELDS
-from rfh2.chain import decode_chain
 from rfh2.errors import DecodeError, QueueError
 from rfh2.layouts import MQXQH, characters
-from rfh2.mde import extended
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.message import decode_chain
+from rfh2.mqmd import Mqmd, extended, name_of
 
 _DATA_BYTES: Final = 100
 

@@ -4,15 +4,13 @@ What a queue manager takes is decoded and parsed, and nothing else is done with 
 ``qpubsub decode`` does, fault by fault. With ``thorough`` every message is, for the warnings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, starmap
 from typing import Any, Final
 
 import pyarrow as pa
 
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.headers.registry import parse
 from commands.model import Command
 from commands.replay.columns import DECODED, WITH_DECODED, arrow_schema

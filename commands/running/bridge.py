@@ -27,9 +27,8 @@ from typing import Any, Final, Self
 
 from commands.broker.authority import GroupsOf
 from commands.broker.budget import Budget
-from commands.config.config_file import exposed_secrets
 from commands.config.home import Home, PostgresqlHome
-from commands.config.settings import Config, ConfigError
+from commands.config.settings import Config, ConfigError, exposed_secrets
 from commands.disk import files
 from commands.disk.errors import ServerAwayError, SupersededError
 from commands.disk.lock import require_locks

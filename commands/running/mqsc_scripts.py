@@ -32,8 +32,7 @@ from commands.mqsc.administration import Administration
 from commands.mqsc.attributes import QMGR, ObjectKind
 from commands.mqsc.execute import execute
 from commands.mqsc.families import FAMILIES, SERVER_CHANNEL
-from commands.mqsc.model import Command, Keyword, Statement
-from commands.mqsc.script import parse
+from commands.mqsc.script import Command, Keyword, Statement, parse
 from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.counted import counted

@@ -48,7 +48,7 @@ from commands.broker.objects import CONTROL_QUEUE, is_object_name
 from commands.config.home import process_here
 from commands.headers.registry import parse
 from commands.links.engine.threads import Backoff
-from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
+from commands.network.estate_file import Table, TableFileError, TomlLines, hint, made, parsed, read_text
 from commands.running.listening import die_with
 from commands.running.supervisor import is_stopped_child
 from rfh2.captured import CapturedMessage

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.command_text import is_response
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.model import Publish, PubOpt
 from commands.qmgr.store import ProgramConnection, QueueManagerStore, StoredMessage
 from rfh2.ccsid import UTF8_CCSID

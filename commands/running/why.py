@@ -15,8 +15,15 @@ from commands.broker.selection import Selection
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Explainer
 from commands.explain.why.near import first_near_misses, has_wildcards_of_other_scheme, wrong_wildcards
-from commands.explain.why.rules import QueueState, by_definition, disabled_sentence, expired_sentence
-from commands.explain.why.verdict import Asked, Reason, Verdict
+from commands.explain.why.verdict import (
+    Asked,
+    QueueState,
+    Reason,
+    Verdict,
+    by_definition,
+    disabled_sentence,
+    expired_sentence,
+)
 from commands.qmgr.store import Overview, QueueManagerStore
 from commands.terminal.counted import counted
 from rfh2.captured import iso

@@ -18,8 +18,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Final, NamedTuple
 
-from commands.broker.descriptor import Accepted, accepted
-from commands.broker.identifiers import CARRIED_IDS, message_id
+from commands.broker.descriptor import CARRIED_IDS, Accepted, accepted, message_id
 from commands.broker.outcome import Arrival
 from commands.headers.publication import has_room_for
 from rfh2.layouts import MQMD1
@@ -115,7 +114,7 @@ def accepted_of(md: bytes, body: bytes, user: str | None = None) -> Accepted | N
 
 
 def stamp_of(now: datetime) -> bytes:
-    """PutDate and PutTime, as ``commands.broker.identifiers`` makes them."""
+    """PutDate and PutTime, as ``commands.broker.descriptor`` makes them."""
     day, clock = (now.year, now.month, now.day), (now.hour, now.minute, now.second)
     return b"%04d%02d%02d%02d%02d%02d%02d" % (*day, *clock, now.microsecond // _HUNDREDTH_US)
 

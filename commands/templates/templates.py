@@ -16,8 +16,6 @@ The broker itself processes everything else: more than one topic or header, a te
 the semantics of version 6, and subscriptions with a filter, a level, a group or another format.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +24,8 @@ from typing import Any, Final, NamedTuple
 from commands.broker.authority import Action
 from commands.broker.context import Semantics
 from commands.broker.core import BrokerCore
+from commands.broker.descriptor import CARRIED_IDS
 from commands.broker.forward import delivered_topic
-from commands.broker.identifiers import CARRIED_IDS
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.reading import as_kept
@@ -53,25 +51,15 @@ from commands.templates.parts import (
     psc_folder,
     stamp_of,
 )
-from rfh2.chain import decoder_of
 from rfh2.constants import MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.errors import CommandError
-from rfh2.message import Message, decode, encode
+from rfh2.message import Message, decode, decoder_of, encode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf import FORMATS
 from rfh2.rfh2 import Rfh2
-from streams.operations import (
-    Delivery,
-    Effect,
-    Publication,
-    Published,
-    PublishToTopic,
-    RetainedPublication,
-    RetainedStored,
-    UnreadPublication,
-)
+from streams import operations as op
+from streams.patterns import check_publication_topic
 from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription
-from streams.topic_wildcards import check_publication_topic
 
 _MOST_SUBSCRIBERS: Final = 4_096
 _MOST_SEEN: Final = 200_000
@@ -108,14 +96,14 @@ class _RetainedForm(NamedTuple):
     sub_point: str | None
     persistent: bool | None  # None where the message is not retained in the bytes in which it arrived
 
-    def publication(self, arrival: Arrival) -> Published:
+    def publication(self, arrival: Arrival) -> op.Published:
         """What is retained when *arrival* is such a publication."""
         local, stream, sub_point, persistent = self
         if persistent is None:
             _, message = as_kept(arrival.body, decode(arrival.body, arrival.md))
-            return Publication(message, arrival.now, None, local, stream, sub_point)
+            return op.Publication(message, arrival.now, None, local, stream, sub_point)
         assert arrival.md is not None
-        return UnreadPublication(arrival.md, arrival.body, persistent, arrival.now, local, stream, sub_point)
+        return op.UnreadPublication(arrival.md, arrival.body, persistent, arrival.now, local, stream, sub_point)
 
 
 @dataclass(slots=True, eq=False)
@@ -262,11 +250,11 @@ class PublicationTemplates:
             if (meter := self._broker.meter) is not None:
                 meter.changed(len(puts))
                 meter.made(sum(map(len, bodies)))
-        effects: tuple[Effect, ...] = ()
+        effects: tuple[op.Effect, ...] = ()
         if plan.retained is not None:
-            retained = RetainedPublication(plan.topic, plan.retained.publication(arrival))
+            retained = op.RetainedPublication(plan.topic, plan.retained.publication(arrival))
             self._space.retain(retained)
-            effects = (RetainedStored(retained),)
+            effects = (op.RetainedStored(retained),)
         return Outcome(puts, effects, completion=Completion.OK, topics=(plan.topic,))
 
     def _is_good(self, plan: Plan, arrival: Arrival) -> bool:
@@ -300,7 +288,7 @@ class PublicationTemplates:
         if shape is None:
             return
         (operation,) = outcome.operations
-        assert isinstance(operation, PublishToTopic)
+        assert isinstance(operation, op.PublishToTopic)
         for n, (copies, put) in enumerate(zip(outcome.copies, outcome.puts, strict=False), 1):
             subscription = copies[0].subscription
             if shape.template_of(subscription) is _UNKNOWN:
@@ -324,7 +312,7 @@ class PublicationTemplates:
         if outcome.lost or len(outcome.operations) != 1:
             return None
         (operation,) = outcome.operations
-        if not isinstance(operation, PublishToTopic) or operation.not_to is not None:
+        if not isinstance(operation, op.PublishToTopic) or operation.not_to is not None:
             return None
         publication, message = operation.publication, operation.publication.message
         if not has_no_other_header(message, parts):
@@ -335,7 +323,7 @@ class PublicationTemplates:
             return None
         retained = None
         if self._effects and outcome.effects:
-            if not all(isinstance(effect, RetainedStored) for effect in outcome.effects) or publication.expires_at:
+            if not all(isinstance(effect, op.RetainedStored) for effect in outcome.effects) or publication.expires_at:
                 return None
             as_it_came = (message.mqmd.encode(), encode(message)) == (arrival.md, arrival.body)
             persistent = message.mqmd.persistence == MQPER_PERSISTENT if as_it_came else None
@@ -362,7 +350,7 @@ class PublicationTemplates:
         return _Response(_without_message(put, put.body, arrival.user), cut)
 
     def _template(
-        self, arrival: Arrival, parts: Parts, copies: Sequence[Delivery], put: Outgoing, n: int
+        self, arrival: Arrival, parts: Parts, copies: Sequence[op.Delivery], put: Outgoing, n: int
     ) -> _Template | None:
         """The template that put *n* shows; None where it does not make that put again."""
         subscription = copies[0].subscription

@@ -20,7 +20,7 @@ from commands.broker.objects import QueueManager
 from commands.mqsc import attributes, channel_attributes, families
 from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.execute import objects_by_verb
-from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS
+from commands.mqsc.script import OBJECT_SYNONYMS, VERB_SYNONYMS
 from commands.mqsc.values import MOST_NAMES
 from extension.markdown import Table, code
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import click
 
-from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
+from commands.config.settings import exposed_secrets, read_config
 from commands.disk.errors import QueueManagerInUseError
 from commands.disk.files import make_directory
 from commands.disk.lock import exclusive, require_locks

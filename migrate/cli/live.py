@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
+from commands.config.settings import exposed_secrets, read_config
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import DIRECTORY, FILE, FILE_OR_DASH, verb
 from commands.terminal.console import Console, ExitCode

@@ -36,8 +36,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Final, NoReturn
 
-from commands.config.config_file import read_config
-from commands.config.settings import ConfigError
+from commands.config.settings import ConfigError, read_config
 from migrate.estate import acting
 from migrate.estate.acting import plan_broker, rehearsed, remember, why_not, why_too_old
 from migrate.estate.jobs import BrokerJob, BrokerResult, action, current, done, reached, rehearsal, with_extracted

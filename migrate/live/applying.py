@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.mqsc.model import Statement
-from commands.mqsc.script import parse
+from commands.mqsc.script import Statement, parse
 from commands.terminal.counted import counted
 from migrate.live import snapshot
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of

@@ -22,8 +22,7 @@ from typing import Final
 from commands.broker.attribute_kinds import Shown
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.export import in_script
-from commands.mqsc.model import Command, Keyword, Statement
-from commands.mqsc.script import NoMqscFormError, keyword, quoted
+from commands.mqsc.script import Command, Keyword, NoMqscFormError, Statement, keyword, quoted
 from migrate.live.snapshot import LiveState, Row, authorities, is_alike, names, record_key, text
 from migrate.plan import PREFIX as MARKER
 

@@ -42,8 +42,8 @@ from commands.config.urls import Address, parse_mq_address
 from commands.links.ibmmq.channel import connection_to
 from commands.links.ibmmq.manager import MqMessages
 from commands.mqsc.answers import Answer
-from commands.mqsc.model import Command, Statement
 from commands.mqsc.pcf.client import Replies, replies, request
+from commands.mqsc.script import Command, Statement
 from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.users import current_user, groups_of

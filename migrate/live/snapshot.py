@@ -26,8 +26,19 @@ from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.answers import Answer
 from commands.mqsc.attributes import QALIAS, QMGR, SUB, TOPIC, ObjectKind
 from commands.mqsc.export import in_script
-from commands.mqsc.model import Command, Keyword, Statement, Value
-from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, keyword, parse, statement
+from commands.mqsc.script import (
+    Attribute,
+    Command,
+    Keyword,
+    NoMqscFormError,
+    Statement,
+    Value,
+    Word,
+    comment,
+    keyword,
+    parse,
+    statement,
+)
 from commands.terminal.counted import counted
 from migrate.planned_state import Kind, PlannedObject
 from migrate.target import Target

@@ -20,8 +20,7 @@ from typing import Any, Final
 from commands.broker.objects import LocalQueue
 from commands.mqsc.attributes import QLOCAL
 from commands.mqsc.authority_records import spelled_out
-from commands.mqsc.model import Command
-from commands.mqsc.script import NoMqscFormError, quoted
+from commands.mqsc.script import Command, NoMqscFormError, quoted
 from migrate.inverse import Inverse, Row as Attributes, inverse
 from migrate.live import snapshot
 from migrate.live.decisions import QUEUES, altered, defined, row_of, texts_of as values_of

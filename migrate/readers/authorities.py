@@ -33,8 +33,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final, Literal, cast
 
-from commands.mqsc.model import Command
-from commands.mqsc.script import parse
+from commands.mqsc.script import Command, parse
 from migrate.legacy_state import Item, LegacyAuthority, Source, Unread
 from migrate.readers.text import SourceLine, lines_of, rows_of, unread
 

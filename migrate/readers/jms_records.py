@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from commands.broker.queue_names import ADMIN_QUEUE, RECORD_QUEUES, SHARED_QUEUES
+from commands.broker.objects import ADMIN_QUEUE, RECORD_QUEUES, SHARED_QUEUES
 from migrate.legacy_state import Item, LegacySubscription, Product, Source, Unread
 from rfh2.captured import CapturedMessage
 from rfh2.errors import DecodeError

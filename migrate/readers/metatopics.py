@@ -28,8 +28,7 @@ from rfh2 import pcf_names as pcf
 from rfh2.errors import DecodeError
 from rfh2.message import Message
 from rfh2.options import NONE, REGISTRATION
-from rfh2.pcf import FORMATS, Pcf, decode_pcf
-from rfh2.pcf_parameters import Cfin, Cfsl, Cfst, Parameter
+from rfh2.pcf import FORMATS, Cfin, Cfsl, Cfst, Parameter, Pcf, decode_pcf
 from streams.topic_objects import DEFAULT_STREAM
 
 _HUNDREDTHS = re.compile(r"\d{16}")

@@ -1,7 +1,6 @@
 """Capture files: reads the files that tools save of queues and channels as captured messages, and writes them."""
 
-from rfh2.captures.formats import FORMATS, CaptureFormat, write_captures
-from rfh2.captures.reading import detect, read_captures
+from rfh2.captures.reading import FORMATS, CaptureFormat, detect, read_captures, write_captures
 from rfh2.captures.record import CaptureRecord, Numbering, put_time
 
 __all__ = [

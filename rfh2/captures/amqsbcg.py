@@ -21,8 +21,6 @@ An MQMD put together from fields that a program printed as text, as dmpmqmsg and
 Such text has lost the descriptor's own byte order and character set; what comes back is little-endian and ASCII.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterator
@@ -30,8 +28,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import BinaryIO
 
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Incomplete, Item, ReadingPosition
-from rfh2.captures.text_lines import numbered_lines
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Incomplete, Item, ReadingPosition, numbered_lines
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.constants import MQCCSI_DEFAULT
 from rfh2.errors import DecodeError

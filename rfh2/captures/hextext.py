@@ -12,8 +12,6 @@ Offsets are checked against the bytes read so far, so a line that is lost or cut
 stands for repeated lines, is filled in. Offsets of seven digits are od's octal ones. A message may begin with its MQMD.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -29,8 +27,8 @@ from rfh2.captures.record import (
     ReadingPosition,
     Refusal,
     beyond,
+    numbered_lines,
 )
-from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError
 from rfh2.mqmd import descriptor_length
 

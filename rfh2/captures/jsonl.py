@@ -1,7 +1,5 @@
 """JSON Lines: one captured message a line, the form that every other format is turned into."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -9,8 +7,7 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.record import Item, ReadingPosition, Refusal
-from rfh2.captures.text_lines import numbered_lines
+from rfh2.captures.record import Item, ReadingPosition, Refusal, numbered_lines
 
 # A line written by hand may leave out what the other formats have no place for either.
 _OPTIONAL = frozenset({("seq",), ("queue",)})

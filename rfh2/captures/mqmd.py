@@ -6,8 +6,6 @@ them: an MQMD, or a header that is known by its StrucId and Version. RFHUtil can
 ended by ``$%$%$``, before an MQMD: such a message is refused, for to drop its properties would change it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import BinaryIO
@@ -15,8 +13,8 @@ from typing import BinaryIO
 from rfh2.captured import CapturedMessage
 from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
 from rfh2.ccsid import EBCDIC_FIELDS
-from rfh2.chain import sniffed
 from rfh2.errors import CaptureError
+from rfh2.message import sniffed
 from rfh2.mqmd import STRUC_IDS, VERSION_1, VERSION_2, Mqmd, descriptor_length
 
 # Where a message begins in bytes that hold several, and the descriptor that it begins with (wire formats 6.1, 6.2).

@@ -5,8 +5,6 @@ in time in proportion to it; where two find something in one place, the earlier 
 that is not whole is given as incomplete, never as a shorter message.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Iterator
@@ -18,8 +16,20 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures.mqi_calls import Channel, SentMessage, Unreadable
 from rfh2.captures.mqmd import split_descriptor, split_what_is_there
 from rfh2.captures.pasted_dumps import find_dumps, find_listings
-from rfh2.captures.pasted_page import Page, Piece, Shape, begins_like_a_message, is_text, page_of
-from rfh2.captures.pasted_shapes import find_arrays, find_base64, find_digits, find_folders, find_literals, find_strings
+from rfh2.captures.pasted_page import (
+    Page,
+    Piece,
+    Shape,
+    begins_like_a_message,
+    find_arrays,
+    find_base64,
+    find_digits,
+    find_folders,
+    find_literals,
+    find_strings,
+    is_text,
+    page_of,
+)
 from rfh2.captures.record import Incomplete, Item, Numbering, ReadingPosition, TakenFor
 from rfh2.captures.tsh import OutOfStep, TshStream, begins_segment
 from rfh2.channel.segments import type_name

@@ -14,16 +14,13 @@ A message is a run of A lines (or N) and a run of data lines; blank lines do not
 ``*``, except that those with Qmgr and Queue hold for the messages behind them. Files may be joined end to end.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.amqsbcg import BYTES, NUMBERS, SPANS, PrintedDescriptor, printable
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
-from rfh2.captures.text_lines import numbered_lines
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal, numbered_lines
 from rfh2.errors import CaptureError, DecodeError
 from rfh2.folders import repeated
 

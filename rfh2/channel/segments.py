@@ -24,16 +24,11 @@ from functools import cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
+from rfh2 import mqi_constants as m
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ENCODINGS, UTF8_CCSID, ByteOrder, text_codec
-from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_SHARING, TSH, TSHM
+from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_SHARING, TSH, TSHM, XID
 from rfh2.errors import DecodeError
 from rfh2.layouts import Layout, characters
-from rfh2.mqi_constants import (
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_GROUP_ID,
-    MQMO_MATCH_MSG_ID,
-    MQMO_MATCH_MSG_TOKEN,
-)
 from rfh2.mqmd import name_of
 
 # One structure in the bytes of a segment or a call, its fields read and written by IBM's names.
@@ -351,10 +346,10 @@ CALL: Final = 0x08
 STREAM_REQUEST: Final = 1
 """The request id of messages that are streamed."""
 IDENTIFIERS: Final = (
-    (MQMO_MATCH_MSG_ID, "msg_id", 24),
-    (MQMO_MATCH_CORREL_ID, "correl_id", 24),
-    (MQMO_MATCH_GROUP_ID, "group_id", 24),
-    (MQMO_MATCH_MSG_TOKEN, "token", 16),
+    (m.MQMO_MATCH_MSG_ID, "msg_id", 24),
+    (m.MQMO_MATCH_CORREL_ID, "correl_id", 24),
+    (m.MQMO_MATCH_GROUP_ID, "group_id", 24),
+    (m.MQMO_MATCH_MSG_TOKEN, "token", 16),
 )
 """What a selection matches by, in this order: match option, name, bytes."""
 CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, QUIESCING, CHECK_MSG, FAILURE = 3, 4, 5, 6, 7, 11, 14
@@ -449,3 +444,53 @@ def heartbeat(latest: SegmentHeader, flags: int) -> bytes:
         SegmentType.HEARTBEAT, flags, order=order, encoding=ENCODINGS[order], of_connection=is_shared
     )
     return header.write(b"")
+
+
+# Global transactions on a client channel: their identifiers, and the return values and flags of X/Open's XA.
+
+XA_OK, XA_RDONLY, XA_RBROLLBACK = 0, 3, 100
+XAER_RMERR, XAER_NOTA, XAER_INVAL, XAER_PROTO, XAER_RMFAIL, XAER_DUPID, XAER_OUTSIDE = -3, -4, -5, -6, -7, -8, -9
+TMNOFLAGS, TMJOIN, TMENDRSCAN, TMSTARTRSCAN, TMSUSPEND, TMSUCCESS, TMRESUME, TMFAIL, TMONEPHASE = (
+    0,
+    0x200000,
+    0x800000,
+    0x1000000,
+    0x2000000,
+    0x4000000,
+    0x8000000,
+    0x20000000,
+    0x40000000,
+)
+_LONGEST: Final = 64
+
+
+class Xid(NamedTuple):
+    """The identifier of a branch of a global transaction."""
+
+    format: int
+    transaction: bytes
+    branch: bytes
+
+    @classmethod
+    def read(cls, data: bytearray, at: int, order: ByteOrder) -> Xid:
+        """The one at *at*. Raises DecodeError."""
+        fields = Structure(XID, data, at, order)
+        lengths = fields["GlobalLength"], fields["BranchLength"]
+        end = fields.end + sum(lengths)
+        if max(lengths) > _LONGEST or end > len(data):
+            raise DecodeError(at, "XID", f"its identifiers have {lengths[0]} and {lengths[1]} bytes")
+        middle = fields.end + lengths[0]
+        return cls(fields["FormatId"], bytes(data[fields.end : middle]), bytes(data[middle:end]))
+
+    def __str__(self) -> str:
+        """As DISPLAY CONN shows it (EXTURID)."""
+        transaction, branch = self.transaction.hex().upper(), self.branch.hex().upper()
+        return f"XA_FORMATID[{self.format & 0xFFFF_FFFF:08X}] XA_GTRID[{transaction}] XA_BQUAL[{branch}]"
+
+    def write(self, order: ByteOrder) -> bytes:
+        """As ``read`` reads it, with zeros up to a multiple of 4."""
+        fields = Structure.new(XID, order)
+        fields["FormatId"] = self.format
+        fields["GlobalLength"], fields["BranchLength"] = len(self.transaction), len(self.branch)
+        made = bytes(fields) + self.transaction + self.branch
+        return made + bytes(-len(made) % 4)

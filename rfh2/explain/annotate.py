@@ -4,8 +4,6 @@
 them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain as join
@@ -31,9 +29,8 @@ from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, Layout
 from rfh2.message import Message, body_text
 from rfh2.mqmd import name_of
-from rfh2.pcf import Eph, Pcf
+from rfh2.pcf import Cfgr, Eph, Parameter, Pcf
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
-from rfh2.pcf_parameters import Cfgr, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 from rfh2.terminal_escape import visible

@@ -1,7 +1,5 @@
 """From what could be decoded of a message to its JSON form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,13 +10,11 @@ from rfh2.explain.form import FieldValue, Json, Problem
 from rfh2.explain.reading import Located, PartialMessage, Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
 from rfh2.message import body_text
-from rfh2.mqmd import Mqmd
-from rfh2.pcf import FORMATS, Eph, Pcf, decode_pcf
+from rfh2.mqmd import Mqmd, Xqh
+from rfh2.pcf import FORMATS, Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Eph, Parameter, Pcf, decode_pcf
 from rfh2.pcf_admin_names import COMMANDS, PARAMETERS
-from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
-from rfh2.xqh import Xqh
 
 # PCF in JSON form: the fields of its MQCFH and its parameters, in IBM's names.
 

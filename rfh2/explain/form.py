@@ -4,11 +4,9 @@ Names and shapes are an interface (docs/problems.md has the problem codes). ``ca
 captured, so that ``encode`` sees what was edited; everything else may be edited (see ``rebuild``).
 """
 
-from __future__ import annotations
-
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 FieldValue = int | str
@@ -25,14 +23,12 @@ def json_line(form: Json) -> bytes:
     return to_json(form)
 
 
-class Problem(BaseModel):
+class Problem(BaseModel, frozen=True, extra="ignore", defer_build=True):
     """Something wrong with a message. code: stable. offset: in *part*, from its first byte.
 
     part: the descriptor, or what follows it, whose first byte is the first header's. reason: what a queue manager
     answers the command with, where that is known.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     code: str
     severity: Severity

@@ -9,13 +9,12 @@ the text shows where the next folder begins, behind it. Where StrucLength says w
 the body behind it are read too; where no header begins as it should, the next StrucId is looked for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import (
     ASCII_FIELDS,
@@ -26,19 +25,12 @@ from rfh2.ccsid import (
     ByteOrder,
     name_value_codec,
 )
-from rfh2.chain import Header, headers_of, sniffed
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import layout_of, offsets_of
 from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, MQRFH, MQRFH2, Layout
-from rfh2.message import Message
+from rfh2.message import Header, Message, headers_of, sniffed
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
-from rfh2.pcf_names import (
-    MESSAGE_TYPES,
-    MQCFT_EVENT,
-    MQCMD_BROKER_INTERNAL,
-    MQCMD_DELETE_PUBLICATION,
-)
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import FIXED_LENGTH, MAX_FOLDERS, Rfh2
 
@@ -112,10 +104,10 @@ def pcf_described(body: bytes) -> tuple[str, int, int] | None:
         return None
     for order, encoding in ENCODINGS.items():
         kind, length, version, command, _, control, comp_code, _, count = MQCFH.fast[order].unpack_from(body)
-        is_pcf = kind in MESSAGE_TYPES and length == MQCFH.size and version in (1, 2, 3)
+        is_pcf = kind in pcf_names.MESSAGE_TYPES and length == MQCFH.size and version in (1, 2, 3)
         if is_pcf and command >= 0 and control in (0, 1) and comp_code in _COMPLETIONS and 0 <= count <= len(body):
-            is_ours = MQCMD_DELETE_PUBLICATION <= command <= MQCMD_BROKER_INTERNAL
-            return "MQEVENT" if kind == MQCFT_EVENT else "MQPCF" if is_ours else "MQADMIN", encoding, 0
+            is_ours = pcf_names.MQCMD_DELETE_PUBLICATION <= command <= pcf_names.MQCMD_BROKER_INTERNAL
+            return "MQEVENT" if kind == pcf_names.MQCFT_EVENT else "MQPCF" if is_ours else "MQADMIN", encoding, 0
     return None
 
 

@@ -11,13 +11,11 @@ and offsets are computed, never taken from the form. If headers were added or re
 the header behind it. The format, encoding and ccsid in ``body`` are written to the last header, or to the MQMD.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rfh2 import mde, pcf, rfh1, xqh
+from rfh2 import pcf, rfh1
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS, text_codec
 from rfh2.constants import (
@@ -35,12 +33,12 @@ from rfh2.explain.rebuild_header import Before, DecodedBody, DecodedMessage, Reb
 from rfh2.explain.rebuild_pcf import pcf_data
 from rfh2.layouts import STEPPED_OVER
 from rfh2.message import Message
-from rfh2.mqmd import Mqmd, decode_mqmd
+from rfh2.mqmd import MDE_KIND, XQH_KIND, Mqmd, decode_mqmd
 
 FORMAT_OF: Final[dict[str, str]] = {
     "MQRFH2": MQHRF2,
     "MQDLH": MQDEAD,
-    **{kind.name: kind.format for kind in (rfh1.KIND, xqh.KIND, mde.KIND, pcf.EPH_KIND, *STEPPED_OVER)},
+    **{kind.name: kind.format for kind in (rfh1.KIND, XQH_KIND, MDE_KIND, pcf.EPH_KIND, *STEPPED_OVER)},
 }
 """The Format that announces each kind of header."""
 

@@ -5,8 +5,6 @@ The JSON form of a decoded message as it is read back: perhaps with changes, so 
 Only ``encode`` needs these models. ``decode`` writes the form without them, and starts faster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -26,12 +24,10 @@ from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.rebuild_pcf import pcf_data
 from rfh2.folders import Folder
 from rfh2.layouts import MQMD1, Layout
-from rfh2.mde import Mde
-from rfh2.mqmd import Mqmd, decode_mqmd
+from rfh2.mqmd import Mde, Mqmd, Xqh, decode_mqmd
 from rfh2.pcf import Eph
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
-from rfh2.xqh import Xqh
 
 
 class _Form(BaseModel):

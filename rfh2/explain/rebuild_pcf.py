@@ -4,8 +4,6 @@ A parameter is matched with the original by its Type and its number, in order; o
 bytes. The kind of a new one is given by its Type or, without a Type, by its value.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +13,8 @@ from typing import Any, Final
 from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.describe import describe_parameter, describe_pcf
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import MQCFC_LAST, MQCFT_COMMAND
-from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 
 _INT32: Final = range(-(1 << 31), 1 << 31)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,20}")

@@ -1,24 +1,19 @@
 """Selection strings over message properties: parsed once, asked many times (guide 2.4.3, 6.7.4)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rfh2.bounded_cache import BoundedCache
 from rfh2.errors import CommandError
 from streams.selectors.expressions import Lookup, Refusal, Value, filter_error
-from streams.selectors.properties import message_properties
+from streams.selectors.properties import EARLIER_FILTERS, FILTERS, Language, message_properties
 
 __all__ = ["Lookup", "Selector", "Value", "compile_selector", "message_properties", "registered_selector"]
 
 
 # A selection string, compiled: RegSub's Filter, DEFINE SUB's SELECTOR (guide 2.4.3, 6.7.4).
-
-if TYPE_CHECKING:
-    from streams.selectors.parse import Builder
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +71,10 @@ def registered_selector(text: str) -> Selector:
 
 @lru_cache(maxsize=256)
 def _earlier(text: str) -> Selector:
-    from streams.selectors.parse import EarlierBuilder  # noqa: PLC0415 - see _compile
-
-    return _compile(text, EarlierBuilder)
+    return _compile(text, EARLIER_FILTERS)
 
 
-def _compile(text: str, language: type[Builder] | None = None) -> Selector:
+def _compile(text: str, language: Language = FILTERS) -> Selector:
     if not text.strip():
         return Selector(text, frozenset(), lambda lookup: True)
     # lark and the grammar are slow to load, and most programs have no selection string
@@ -89,7 +82,7 @@ def _compile(text: str, language: type[Builder] | None = None) -> Selector:
     from streams.selectors.parse import parse  # noqa: PLC0415
 
     try:
-        condition, names = parse(text) if language is None else parse(text, language)
+        condition, names = parse(text, language)
         test = compile_condition(condition)
         if not names and not test(lambda name: None):  # it is a constant
             # MQ's MQRC_SELECTOR_ALWAYS_FALSE

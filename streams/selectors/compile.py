@@ -23,8 +23,6 @@ literal is one closure. SQL's three-valued logic (guide 2.4.3):
 - AND is FALSE where one side is, OR is TRUE where one side is; else UNKNOWN wins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from math import isfinite
@@ -32,31 +30,7 @@ from operator import add, eq, ge, gt, le, lt, mul, sub
 from typing import Any, Final
 
 from streams.fragments import Wild, fragments_stand_in, literal_texts, read_fragments, texts_stand_in
-from streams.selectors.expressions import (
-    INT64_MAX,
-    INT64_MIN,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Compare,
-    Comparison,
-    Condition,
-    IsIn,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Lookup,
-    Name,
-    Not,
-    Operand,
-    Operator,
-    Refusal,
-    Truth,
-    Value,
-    ValueKind,
-    kind_of,
-)
+from streams.selectors import expressions as tree
 
 # LIKE patterns (guide 2.4.3): ``%`` is any characters, ``_`` exactly one.
 #
@@ -95,19 +69,19 @@ def check_escapes(pattern: str, escape: str | None, at: int) -> None:
     characters = iter(pattern)
     for character in characters:
         if character == escape and next(characters, "") not in ("%", "_", escape):
-            raise Refusal(at, f"in the pattern the escape character {escape} has to be followed by %, _ or itself")
+            raise tree.Refusal(at, f"in the pattern the escape character {escape} has to be followed by %, _ or itself")
 
 
-Test = Callable[[Lookup], bool]
-Getter = Callable[[Lookup], Value | None]
+Test = Callable[[tree.Lookup], bool]
+Getter = Callable[[tree.Lookup], tree.Value | None]
 
 _MIRRORED: Final = {
-    Comparison.EQUAL: Comparison.EQUAL,
-    Comparison.NOT_EQUAL: Comparison.NOT_EQUAL,
-    Comparison.LESS: Comparison.GREATER,
-    Comparison.GREATER: Comparison.LESS,
-    Comparison.LESS_OR_EQUAL: Comparison.GREATER_OR_EQUAL,
-    Comparison.GREATER_OR_EQUAL: Comparison.LESS_OR_EQUAL,
+    tree.Comparison.EQUAL: tree.Comparison.EQUAL,
+    tree.Comparison.NOT_EQUAL: tree.Comparison.NOT_EQUAL,
+    tree.Comparison.LESS: tree.Comparison.GREATER,
+    tree.Comparison.GREATER: tree.Comparison.LESS,
+    tree.Comparison.LESS_OR_EQUAL: tree.Comparison.GREATER_OR_EQUAL,
+    tree.Comparison.GREATER_OR_EQUAL: tree.Comparison.LESS_OR_EQUAL,
 }
 
 
@@ -116,36 +90,36 @@ def _differs(left: Any, right: Any) -> bool:
     return bool(left < right or left > right)
 
 
-_NUMERIC: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {
-    Comparison.EQUAL: eq,
-    Comparison.NOT_EQUAL: _differs,
-    Comparison.LESS: lt,
-    Comparison.LESS_OR_EQUAL: le,
-    Comparison.GREATER: gt,
-    Comparison.GREATER_OR_EQUAL: ge,
+_NUMERIC: Final[dict[tree.Comparison, Callable[[Any, Any], bool]]] = {
+    tree.Comparison.EQUAL: eq,
+    tree.Comparison.NOT_EQUAL: _differs,
+    tree.Comparison.LESS: lt,
+    tree.Comparison.LESS_OR_EQUAL: le,
+    tree.Comparison.GREATER: gt,
+    tree.Comparison.GREATER_OR_EQUAL: ge,
 }
 
 
-def compile_condition(condition: Condition, wanted: bool = True) -> Test:
+def compile_condition(condition: tree.Condition, wanted: bool = True) -> Test:
     """A function that says of a message's properties whether *condition* has the outcome *wanted*."""
     match condition:
-        case IsTrue(operand):
+        case tree.IsTrue(operand):
             return _is_true(_getter(operand)) if wanted else _is_other(_getter(operand))
-        case Compare(comparison, left, right):
+        case tree.Compare(comparison, left, right):
             return _comparison(comparison, left, right) if wanted else _is_not(comparison, left, right)
-        case IsIn(operand, values):
+        case tree.IsIn(operand, values):
             return _is_in(_getter(operand), values) if wanted else _is_not_in(_getter(operand), values)
-        case Like(operand, pattern, escape):
+        case tree.Like(operand, pattern, escape):
             is_like = like_pattern(pattern, escape)
             return _is_like(_getter(operand), is_like) if wanted else _is_unlike(_getter(operand), is_like)
-        case IsNull(operand):
+        case tree.IsNull(operand):
             return _is_null(_getter(operand), wanted)
-        case Not(inner):
+        case tree.Not(inner):
             return compile_condition(inner, not wanted)
-        case AllOf(conditions):
+        case tree.AllOf(conditions):
             tests = [compile_condition(one, wanted) for one in conditions]
             return _all(tests) if wanted else _any(tests)
-        case AnyOf(conditions):
+        case tree.AnyOf(conditions):
             tests = [compile_condition(one, wanted) for one in conditions]
             return _any(tests) if wanted else _all(tests)
 
@@ -155,7 +129,7 @@ def _all(tests: list[Test]) -> Test:
         first, second = tests
         return lambda lookup: first(lookup) and second(lookup)
 
-    def every(lookup: Lookup) -> bool:
+    def every(lookup: tree.Lookup) -> bool:
         for test in tests:  # noqa: SIM110 (a generator costs more than the tests it would drive)
             if not test(lookup):
                 return False
@@ -169,7 +143,7 @@ def _any(tests: list[Test]) -> Test:
         first, second = tests
         return lambda lookup: first(lookup) or second(lookup)
 
-    def some(lookup: Lookup) -> bool:
+    def some(lookup: tree.Lookup) -> bool:
         for test in tests:  # noqa: SIM110
             if test(lookup):
                 return True
@@ -178,11 +152,11 @@ def _any(tests: list[Test]) -> Test:
     return some
 
 
-def _comparison(comparison: Comparison, left: Operand, right: Operand) -> Test:
-    if isinstance(left, Literal):
+def _comparison(comparison: tree.Comparison, left: tree.Operand, right: tree.Operand) -> Test:
+    if isinstance(left, tree.Literal):
         left, comparison, right = right, _MIRRORED[comparison], left
-    if isinstance(right, Literal):
-        if isinstance(left, Name):
+    if isinstance(right, tree.Literal):
+        if isinstance(left, tree.Name):
             return _name_with_literal(left.name, comparison, right.value)
         if isinstance(right.value, int | float):
             return _with_number(_getter(left), comparison, right.value)
@@ -190,8 +164,8 @@ def _comparison(comparison: Comparison, left: Operand, right: Operand) -> Test:
     return lambda lookup: _compare(comparison, get_left(lookup), get_right(lookup)) is True
 
 
-def _name_with_literal(name: str, comparison: Comparison, literal: Value) -> Test:
-    equal = comparison is Comparison.EQUAL
+def _name_with_literal(name: str, comparison: tree.Comparison, literal: tree.Value) -> Test:
+    equal = comparison is tree.Comparison.EQUAL
     if isinstance(literal, bool):
         sought = literal is equal
         return lambda lookup: lookup(name) is sought
@@ -202,7 +176,7 @@ def _name_with_literal(name: str, comparison: Comparison, literal: Value) -> Tes
         return lambda lookup: isinstance(value := lookup(name), kind) and value != literal
     holds = _NUMERIC[comparison]
 
-    def test(lookup: Lookup) -> bool:
+    def test(lookup: tree.Lookup) -> bool:
         value = lookup(name)
         kind = type(value)
         if kind is int or kind is float:
@@ -212,10 +186,10 @@ def _name_with_literal(name: str, comparison: Comparison, literal: Value) -> Tes
     return test
 
 
-def _with_number(get: Getter, comparison: Comparison, literal: float) -> Test:
+def _with_number(get: Getter, comparison: tree.Comparison, literal: float) -> Test:
     holds = _NUMERIC[comparison]
 
-    def test(lookup: Lookup) -> bool:
+    def test(lookup: tree.Lookup) -> bool:
         value = get(lookup)
         kind = type(value)
         if kind is int or kind is float:
@@ -225,7 +199,7 @@ def _with_number(get: Getter, comparison: Comparison, literal: float) -> Test:
     return test
 
 
-def _is_not(comparison: Comparison, left: Operand, right: Operand) -> Test:
+def _is_not(comparison: tree.Comparison, left: tree.Operand, right: tree.Operand) -> Test:
     get_left, get_right = _getter(left), _getter(right)
     return lambda lookup: _compare(comparison, get_left(lookup), get_right(lookup)) is False
 
@@ -235,7 +209,7 @@ def _is_true(get: Getter) -> Test:
 
 
 def _is_other(get: Getter) -> Test:
-    return lambda lookup: (value := get(lookup)) is not True and kind_of(value) is not None
+    return lambda lookup: (value := get(lookup)) is not True and tree.kind_of(value) is not None
 
 
 def _is_null(get: Getter, wanted: bool) -> Test:
@@ -250,28 +224,28 @@ def _is_unlike(get: Getter, is_like: Callable[[str], bool]) -> Test:
     return lambda lookup: isinstance(value := get(lookup), str) and not is_like(value)
 
 
-def _is_in(get: Getter, values: tuple[Value, ...]) -> Test:
-    sought, kind = frozenset(values), kind_of(values[0])
+def _is_in(get: Getter, values: tuple[tree.Value, ...]) -> Test:
+    sought, kind = frozenset(values), tree.kind_of(values[0])
     # True is 1 to a set, so that the kind is looked at as well
-    return lambda lookup: kind_of(value := get(lookup)) is kind and value in sought
+    return lambda lookup: tree.kind_of(value := get(lookup)) is kind and value in sought
 
 
-def _is_not_in(get: Getter, values: tuple[Value, ...]) -> Test:
-    sought, kind = frozenset(values), kind_of(values[0])
-    return lambda lookup: kind_of(value := get(lookup)) is kind and value not in sought
+def _is_not_in(get: Getter, values: tuple[tree.Value, ...]) -> Test:
+    sought, kind = frozenset(values), tree.kind_of(values[0])
+    return lambda lookup: tree.kind_of(value := get(lookup)) is kind and value not in sought
 
 
-def _getter(operand: Operand) -> Getter:
+def _getter(operand: tree.Operand) -> Getter:
     match operand:
-        case Literal(_, literal):
+        case tree.Literal(_, literal):
             return lambda lookup: literal
-        case Name(name=name):
+        case tree.Name(name=name):
             return lambda lookup: lookup(name)
-        case Arithmetic():
+        case tree.Arithmetic():
             first = _getter(operand.first)
             rest = [(_ARITHMETIC[operator], _getter(term)) for operator, term in operand.rest]
 
-            def work_out(lookup: Lookup) -> Value | None:
+            def work_out(lookup: tree.Lookup) -> tree.Value | None:
                 result = first(lookup)
                 for function, term in rest:
                     result = _calculate(function, result, term(lookup))
@@ -280,30 +254,30 @@ def _getter(operand: Operand) -> Getter:
             return work_out
 
 
-def _compare(comparison: Comparison, left: Value | None, right: Value | None) -> Truth:
+def _compare(comparison: tree.Comparison, left: tree.Value | None, right: tree.Value | None) -> tree.Truth:
     """TRUE, FALSE or, where either is NULL, UNKNOWN; values that cannot be compared make it FALSE."""
-    kind, other = kind_of(left), kind_of(right)
+    kind, other = tree.kind_of(left), tree.kind_of(right)
     if kind is None or other is None:
         return None
-    if kind is not other or (comparison.is_ordering and kind is not ValueKind.NUMBER):
+    if kind is not other or (comparison.is_ordering and kind is not tree.ValueKind.NUMBER):
         return False
-    if comparison is Comparison.NOT_EQUAL:
+    if comparison is tree.Comparison.NOT_EQUAL:
         return left != right
     return _NUMERIC[comparison](left, right)
 
 
 def _calculate(
-    function: Callable[[Any, Any], int | float], left: Value | None, right: Value | None
+    function: Callable[[Any, Any], int | float], left: tree.Value | None, right: tree.Value | None
 ) -> int | float | None:
     """*function*, one of _ARITHMETIC, of two values; NULL where they are no numbers or the result is out of range."""
-    if kind_of(left) is not ValueKind.NUMBER or kind_of(right) is not ValueKind.NUMBER:
+    if tree.kind_of(left) is not tree.ValueKind.NUMBER or tree.kind_of(right) is not tree.ValueKind.NUMBER:
         return None
     try:
         result = function(left, right)
     except (ZeroDivisionError, OverflowError):
         return None
     if isinstance(result, int):
-        return result if INT64_MIN <= result <= INT64_MAX else None
+        return result if tree.INT64_MIN <= result <= tree.INT64_MAX else None
     return result if isfinite(result) else None
 
 
@@ -314,9 +288,9 @@ def _quotient(left: int | float, right: int | float) -> int | float:
     return quotient if (left < 0) is (right < 0) else -quotient
 
 
-_ARITHMETIC: Final[dict[Operator, Callable[[Any, Any], int | float]]] = {
-    Operator.ADD: add,
-    Operator.SUBTRACT: sub,
-    Operator.MULTIPLY: mul,
-    Operator.DIVIDE: _quotient,
+_ARITHMETIC: Final[dict[tree.Operator, Callable[[Any, Any], int | float]]] = {
+    tree.Operator.ADD: add,
+    tree.Operator.SUBTRACT: sub,
+    tree.Operator.MULTIPLY: mul,
+    tree.Operator.DIVIDE: _quotient,
 }

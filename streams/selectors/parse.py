@@ -5,8 +5,6 @@ because an LALR(1) parser never goes back. There is still a limit of nesting, be
 and MQ's own limit of length.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache
@@ -17,37 +15,17 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from rfh2.constants import MQ_SELECTOR_LENGTH
+from streams.selectors import expressions as tree
 from streams.selectors.compile import check_escapes
-from streams.selectors.expressions import (
-    INT64_MAX,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Compare,
-    Comparison,
-    Condition,
-    IsIn,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Name,
-    Not,
-    Operand,
-    Operator,
-    Refusal,
-    ValueKind,
-    kind_of,
-)
-from streams.selectors.properties import MQMD_PREFIX, MQRFH2_PREFIX, canonical_name, kind_of_name
+from streams.selectors.properties import FILTERS, MQMD_PREFIX, MQRFH2_PREFIX, Language
 
 # From the grammar's rules to a typed tree: what the parser calls each time it has completed a rule.
 #
 # This module refuses what is wrong for every message. A comparison of a number with a string, for example, is true
 # for no message; without the refusal, the subscription would receive nothing and its user would not notice.
 
-Node = Operand | Condition
-OperandT = TypeVar("OperandT", Literal, Operand)
+Node = tree.Operand | tree.Condition
+OperandT = TypeVar("OperandT", tree.Literal, tree.Operand)
 
 
 def position(token: Token) -> int:
@@ -56,225 +34,204 @@ def position(token: Token) -> int:
 
 
 @v_args(inline=True)
-class Builder(Transformer[Token, Condition]):
-    """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal.
+class _Builder(Transformer[Token, tree.Condition]):
+    """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal."""
 
-    A subclass is a language with the same grammar over other names: it says what a name means (``canonical``,
-    ``kind``), what a literal beside it means (``beside``), and which kinds of literals IN takes (``listed``).
-    """
+    def __init__(self, language: Language) -> None:
+        super().__init__()
+        self._language = language
 
-    listed: frozenset[ValueKind] = frozenset({ValueKind.STRING})
-
-    @staticmethod
-    def canonical(text: str, at: int) -> str:
-        """The name under which *text*, at character *at*, is looked up. Raises Refusal."""
-        return canonical_name(text, at)
-
-    @staticmethod
-    def kind(name: str) -> ValueKind | None:
-        """The kind of value that a canonical name always has, if it has one."""
-        return kind_of_name(name)
-
-    @staticmethod
-    def beside(literal: Literal, name: str) -> Literal:
-        """*literal*, as it is meant where it is compared with *name*. Raises Refusal."""
-        return literal
-
-    def start(self, node: Node) -> Condition:
+    def start(self, node: Node) -> tree.Condition:
         return _condition(node)
 
-    def any_of(self, *nodes: Node) -> Condition:
-        return AnyOf(tuple(_condition(node) for node in nodes))
+    def any_of(self, *nodes: Node) -> tree.Condition:
+        return tree.AnyOf(tuple(_condition(node) for node in nodes))
 
-    def all_of(self, *nodes: Node) -> Condition:
-        return AllOf(tuple(_condition(node) for node in nodes))
+    def all_of(self, *nodes: Node) -> tree.Condition:
+        return tree.AllOf(tuple(_condition(node) for node in nodes))
 
-    def negation(self, node: Node) -> Condition:
-        return Not(_condition(node))
+    def negation(self, node: Node) -> tree.Condition:
+        return tree.Not(_condition(node))
 
-    def comparison(self, left: Node, operator: Token, right: Node) -> Condition:
-        return self._compared(_operand(left), Comparison(operator), _operand(right))
+    def comparison(self, left: Node, operator: Token, right: Node) -> tree.Condition:
+        return self._compared(_operand(left), tree.Comparison(operator), _operand(right))
 
-    def between(self, node: Node, low: Node, high: Node) -> Condition:
+    def between(self, node: Node, low: Node, high: Node) -> tree.Condition:
         operand = _operand(node)
-        return AllOf(
+        return tree.AllOf(
             (
-                self._compared(operand, Comparison.GREATER_OR_EQUAL, _operand(low)),
-                self._compared(operand, Comparison.LESS_OR_EQUAL, _operand(high)),
+                self._compared(operand, tree.Comparison.GREATER_OR_EQUAL, _operand(low)),
+                self._compared(operand, tree.Comparison.LESS_OR_EQUAL, _operand(high)),
             )
         )
 
-    def not_between(self, node: Node, low: Node, high: Node) -> Condition:
+    def not_between(self, node: Node, low: Node, high: Node) -> tree.Condition:
         operand = _operand(node)
-        return AnyOf(
+        return tree.AnyOf(
             (
-                _comparison(operand, Comparison.LESS, _operand(low)),
-                _comparison(operand, Comparison.GREATER, _operand(high)),
+                _comparison(operand, tree.Comparison.LESS, _operand(low)),
+                _comparison(operand, tree.Comparison.GREATER, _operand(high)),
             )
         )
 
-    def is_in(self, node: Node, *elements: Literal) -> Condition:
+    def is_in(self, node: Node, *elements: tree.Literal) -> tree.Condition:
         operand = _operand(node)
         for element in elements:
-            if (given := kind_of(element.value)) not in self.listed:
-                raise Refusal(element.at, f"IN takes a list of strings, not a {given}; write = for each, joined by OR")
+            if (given := tree.kind_of(element.value)) not in self._language.listed:
+                raise tree.Refusal(
+                    element.at, f"IN takes a list of strings, not a {given}; write = for each, joined by OR"
+                )
         elements = tuple(self._meant(element, operand) for element in elements)
         elements = tuple(_as_clients_write(element, operand) for element in elements)
-        kind = _kind(operand) or kind_of(elements[0].value)
+        kind = _kind(operand) or tree.kind_of(elements[0].value)
         for element in elements:
-            if kind_of(element.value) is not kind:
-                raise Refusal(element.at, f"a {kind_of(element.value)} cannot be compared with a {kind}")
-        return IsIn(operand, tuple(_stripped(element, operand).value for element in elements))
+            if tree.kind_of(element.value) is not kind:
+                raise tree.Refusal(element.at, f"a {tree.kind_of(element.value)} cannot be compared with a {kind}")
+        return tree.IsIn(operand, tuple(_stripped(element, operand).value for element in elements))
 
-    def is_not_in(self, node: Node, *elements: Literal) -> Condition:
-        return Not(self.is_in(node, *elements))
+    def is_not_in(self, node: Node, *elements: tree.Literal) -> tree.Condition:
+        return tree.Not(self.is_in(node, *elements))
 
-    def like(self, node: Node, pattern: Token, escape: Token | None) -> Condition:
+    def like(self, node: Node, pattern: Token, escape: Token | None) -> tree.Condition:
         operand = _operand(node)
-        if _kind(operand) not in (ValueKind.STRING, None):
-            raise Refusal(_start(operand), f"LIKE takes a string, not a {_kind(operand)}")
+        if _kind(operand) not in (tree.ValueKind.STRING, None):
+            raise tree.Refusal(_start(operand), f"LIKE takes a string, not a {_kind(operand)}")
         escape_text = None if escape is None else _unquoted(escape)
         if escape is not None and len(escape_text or "") != 1:
-            raise Refusal(position(escape), "ESCAPE takes exactly one character")
+            raise tree.Refusal(position(escape), "ESCAPE takes exactly one character")
         check_escapes(_unquoted(pattern), escape_text, position(pattern))
-        return Like(operand, _unquoted(pattern), escape_text)
+        return tree.Like(operand, _unquoted(pattern), escape_text)
 
-    def not_like(self, node: Node, pattern: Token, escape: Token | None) -> Condition:
-        return Not(self.like(node, pattern, escape))
+    def not_like(self, node: Node, pattern: Token, escape: Token | None) -> tree.Condition:
+        return tree.Not(self.like(node, pattern, escape))
 
-    def is_null(self, node: Node) -> Condition:
-        return IsNull(_operand(node))
+    def is_null(self, node: Node) -> tree.Condition:
+        return tree.IsNull(_operand(node))
 
-    def is_not_null(self, node: Node) -> Condition:
-        return Not(self.is_null(node))
+    def is_not_null(self, node: Node) -> tree.Condition:
+        return tree.Not(self.is_null(node))
 
-    def arithmetic(self, first: Node, *rest: Node | Token) -> Operand:
+    def arithmetic(self, first: Node, *rest: Node | Token) -> tree.Operand:
         operands = [_number(node) for node in (first, *rest[1::2])]
-        operators = [Operator(str(operator)) for operator in rest[::2]]
-        return Arithmetic(operands[0].at, operands[0], tuple(zip(operators, operands[1:], strict=True)))
+        operators = [tree.Operator(str(operator)) for operator in rest[::2]]
+        return tree.Arithmetic(operands[0].at, operands[0], tuple(zip(operators, operands[1:], strict=True)))
 
-    def signed(self, sign: Token, node: Node) -> Operand:
+    def signed(self, sign: Token, node: Node) -> tree.Operand:
         operand = _number(node)
-        if isinstance(operand, Literal) and isinstance(operand.value, int | float):
-            return Literal(position(sign), -operand.value if sign == "-" else operand.value)
-        return Arithmetic(position(sign), Literal(position(sign), 0), ((Operator(sign), operand),))
+        if isinstance(operand, tree.Literal) and isinstance(operand.value, int | float):
+            return tree.Literal(position(sign), -operand.value if sign == "-" else operand.value)
+        return tree.Arithmetic(position(sign), tree.Literal(position(sign), 0), ((tree.Operator(sign), operand),))
 
-    def name(self, token: Token) -> Operand:
-        name = self.canonical(str(token), position(token))
-        return Name(position(token), name, self.kind(name))
+    def name(self, token: Token) -> tree.Operand:
+        name = self._language.canonical(str(token), position(token))
+        return tree.Name(position(token), name, self._language.kind(name))
 
-    def string(self, token: Token) -> Operand:
-        return Literal(position(token), _unquoted(token))
+    def string(self, token: Token) -> tree.Operand:
+        return tree.Literal(position(token), _unquoted(token))
 
-    def bytes_(self, token: Token) -> Operand:
-        return Literal(position(token), bytes.fromhex(token[3:-1] if token[0] == '"' else token[2:-1]))
+    def bytes_(self, token: Token) -> tree.Operand:
+        return tree.Literal(position(token), bytes.fromhex(token[3:-1] if token[0] == '"' else token[2:-1]))
 
-    def true(self, token: Token) -> Operand:
-        return Literal(position(token), True)
+    def true(self, token: Token) -> tree.Operand:
+        return tree.Literal(position(token), True)
 
-    def false(self, token: Token) -> Operand:
-        return Literal(position(token), False)
+    def false(self, token: Token) -> tree.Operand:
+        return tree.Literal(position(token), False)
 
-    def exact(self, token: Token) -> Operand:
+    def exact(self, token: Token) -> tree.Operand:
         digits = token.rstrip("lL").lower()
         base = 16 if digits.startswith("0x") else 8 if digits.startswith("0") else 10
         # One more than the largest, because the sign of the smallest comes later; and int() has a bound of its own
-        if len(digits) > 30 or (value := int(digits, base)) > INT64_MAX + 1:
-            raise Refusal(position(token), "this number does not fit in 64 bits")
-        return Literal(position(token), value)
+        if len(digits) > 30 or (value := int(digits, base)) > tree.INT64_MAX + 1:
+            raise tree.Refusal(position(token), "this number does not fit in 64 bits")
+        return tree.Literal(position(token), value)
 
-    def approximate(self, token: Token) -> Operand:
+    def approximate(self, token: Token) -> tree.Operand:
         value = float(token.rstrip("fFdD"))
         if value == float("inf"):
-            raise Refusal(position(token), "this number is too large")
-        return Literal(position(token), value)
+            raise tree.Refusal(position(token), "this number is too large")
+        return tree.Literal(position(token), value)
 
-    def _compared(self, left: Operand, comparison: Comparison, right: Operand) -> Condition:
+    def _compared(self, left: tree.Operand, comparison: tree.Comparison, right: tree.Operand) -> tree.Condition:
         return _comparison(self._meant(left, right), comparison, self._meant(right, left))
 
-    def _meant(self, operand: OperandT, beside: Operand) -> OperandT:
-        if isinstance(operand, Literal) and isinstance(beside, Name):
-            return self.beside(operand, beside.name)
+    def _meant(self, operand: OperandT, beside: tree.Operand) -> OperandT:
+        if isinstance(operand, tree.Literal) and isinstance(beside, tree.Name):
+            return self._language.beside(operand, beside.name)
         return operand
-
-
-class EarlierBuilder(Builder):
-    """Filters as they were once taken, with any literals in a list: subscriptions that are there may have such."""
-
-    listed = frozenset(ValueKind)
 
 
 def _start(node: Node) -> int:
     while True:
         match node:
-            case Literal() | Name() | Arithmetic():
+            case tree.Literal() | tree.Name() | tree.Arithmetic():
                 return node.at
-            case Compare():
+            case tree.Compare():
                 node = node.left
-            case IsTrue() | IsIn() | Like() | IsNull():
+            case tree.IsTrue() | tree.IsIn() | tree.Like() | tree.IsNull():
                 node = node.operand
-            case Not():
+            case tree.Not():
                 node = node.condition
-            case AllOf() | AnyOf():
+            case tree.AllOf() | tree.AnyOf():
                 node = node.conditions[0]
 
 
-def _condition(node: Node) -> Condition:
+def _condition(node: Node) -> tree.Condition:
     match node:
-        case Literal() | Name():
-            if _kind(node) not in (ValueKind.BOOLEAN, None):
-                raise Refusal(node.at, f"a condition is expected here, not a {_kind(node)}")
-            return IsTrue(node)
-        case Arithmetic():
-            raise Refusal(node.at, "a condition is expected here, not a number")
+        case tree.Literal() | tree.Name():
+            if _kind(node) not in (tree.ValueKind.BOOLEAN, None):
+                raise tree.Refusal(node.at, f"a condition is expected here, not a {_kind(node)}")
+            return tree.IsTrue(node)
+        case tree.Arithmetic():
+            raise tree.Refusal(node.at, "a condition is expected here, not a number")
         case _:
             return node
 
 
-def _operand(node: Node) -> Operand:
-    if isinstance(node, Operand):
+def _operand(node: Node) -> tree.Operand:
+    if isinstance(node, tree.Operand):
         return node
-    raise Refusal(_start(node), "a value is expected here, not a condition")
+    raise tree.Refusal(_start(node), "a value is expected here, not a condition")
 
 
-def _number(node: Node | Token) -> Operand:
+def _number(node: Node | Token) -> tree.Operand:
     assert not isinstance(node, Token)
     operand = _operand(node)
-    if _kind(operand) not in (ValueKind.NUMBER, None):
-        raise Refusal(operand.at, f"arithmetic takes numbers, not a {_kind(operand)}")
+    if _kind(operand) not in (tree.ValueKind.NUMBER, None):
+        raise tree.Refusal(operand.at, f"arithmetic takes numbers, not a {_kind(operand)}")
     return operand
 
 
-def _kind(operand: Operand) -> ValueKind | None:
+def _kind(operand: tree.Operand) -> tree.ValueKind | None:
     match operand:
-        case Literal():
-            return kind_of(operand.value)
-        case Name():
+        case tree.Literal():
+            return tree.kind_of(operand.value)
+        case tree.Name():
             return operand.kind
-        case Arithmetic():
-            return ValueKind.NUMBER
+        case tree.Arithmetic():
+            return tree.ValueKind.NUMBER
 
 
-def _comparison(left: Operand, comparison: Comparison, right: Operand) -> Condition:
+def _comparison(left: tree.Operand, comparison: tree.Comparison, right: tree.Operand) -> tree.Condition:
     left, right = _as_clients_write(left, right), _as_clients_write(right, left)
     kinds = _kind(left), _kind(right)
     for operand, kind in zip((left, right), kinds, strict=True):
-        if comparison.is_ordering and kind not in (ValueKind.NUMBER, None):
-            raise Refusal(operand.at, f"only numbers are ordered, and this is a {kind}")
+        if comparison.is_ordering and kind not in (tree.ValueKind.NUMBER, None):
+            raise tree.Refusal(operand.at, f"only numbers are ordered, and this is a {kind}")
     if None not in kinds and kinds[0] is not kinds[1]:
-        raise Refusal(right.at, f"a {kinds[1]} cannot be compared with a {kinds[0]}")
-    return Compare(comparison, _stripped(left, right), _stripped(right, left))
+        raise tree.Refusal(right.at, f"a {kinds[1]} cannot be compared with a {kinds[0]}")
+    return tree.Compare(comparison, _stripped(left, right), _stripped(right, left))
 
 
-def _stripped(operand: OperandT, beside: Operand) -> OperandT:
+def _stripped(operand: OperandT, beside: tree.Operand) -> OperandT:
     # An MQMD's character fields are padded, and are looked up without the padding; so is what is compared with them
-    if isinstance(operand, Literal) and isinstance(operand.value, str) and _is_mqmd(beside):
+    if isinstance(operand, tree.Literal) and isinstance(operand.value, str) and _is_mqmd(beside):
         return replace(operand, value=operand.value.rstrip(" "))
     return operand
 
 
-def _is_mqmd(operand: Operand) -> bool:
-    return isinstance(operand, Name) and operand.name.startswith((MQMD_PREFIX, MQRFH2_PREFIX))
+def _is_mqmd(operand: tree.Operand) -> bool:
+    return isinstance(operand, tree.Name) and operand.name.startswith((MQMD_PREFIX, MQRFH2_PREFIX))
 
 
 _ID: Final = "ID:"
@@ -282,13 +239,13 @@ _ID_LENGTHS: Final = {"AccountingToken": 32, "CorrelId": 24, "GroupId": 24, "Msg
 _MODES: Final = {"NON_PERSISTENT": 1, "PERSISTENT": 2}
 
 
-def _as_clients_write(operand: OperandT, beside: Operand) -> OperandT:
+def _as_clients_write(operand: OperandT, beside: tree.Operand) -> OperandT:
     """The meaning of *operand* beside *beside*: a JMS client passes on the literals that a JMS program wrote.
 
     'ID:' and hex digits mean an identifier of the MQMD; shorter ones are filled with nulls. The words of
     JMSDeliveryMode mean values of jms.Dlv.
     """
-    if not (isinstance(operand, Literal) and isinstance(operand.value, str) and isinstance(beside, Name)):
+    if not (isinstance(operand, tree.Literal) and isinstance(operand.value, str) and isinstance(beside, tree.Name)):
         return operand
     text = operand.value
     if beside.name == "jms.Dlv" and text in _MODES:
@@ -298,7 +255,9 @@ def _as_clients_write(operand: OperandT, beside: Operand) -> OperandT:
         return operand
     digits = text.removeprefix(_ID)
     if re.fullmatch("([0-9A-Fa-f]{2})*", digits) is None or len(digits) > 2 * length:
-        raise Refusal(operand.at, f"an identifier is 'ID:' and at most {2 * length} hexadecimal digits, two to a byte")
+        raise tree.Refusal(
+            operand.at, f"an identifier is 'ID:' and at most {2 * length} hexadecimal digits, two to a byte"
+        )
     return replace(operand, value=bytes.fromhex(digits).ljust(length, b"\0"))
 
 
@@ -320,13 +279,10 @@ _HINTS: Final = (
 )
 
 
-def parse(text: str, language: type[Builder] = Builder) -> tuple[Condition, frozenset[str]]:
-    """The tree of a selection string that is not blank, and the canonical names in it. Raises Refusal.
-
-    language: what its names mean.
-    """
+def parse(text: str, language: Language = FILTERS) -> tuple[tree.Condition, frozenset[str]]:
+    """The tree of a selection string that is not blank, and the canonical names in it. Raises Refusal."""
     if len(text) > MQ_SELECTOR_LENGTH:
-        raise Refusal(MQ_SELECTOR_LENGTH + 1, f"it is longer than {MQ_SELECTOR_LENGTH} characters")
+        raise tree.Refusal(MQ_SELECTOR_LENGTH + 1, f"it is longer than {MQ_SELECTOR_LENGTH} characters")
     names = set()
     nesting = _Nesting()
     try:
@@ -336,17 +292,17 @@ def parse(text: str, language: type[Builder] = Builder) -> tuple[Condition, froz
             if token.type == "NAME":
                 names.add(language.canonical(str(token), position(token)))
             nesting.step(token)
-        condition: Condition = parsing.feed_eof()  # type: ignore[no-untyped-call]
+        condition: tree.Condition = parsing.feed_eof()  # type: ignore[no-untyped-call]
     except UnexpectedInput as error:
         raise _refusal(text, error) from error
     return condition, frozenset(names)
 
 
 @cache
-def _parser(language: type[Builder]) -> Lark:
+def _parser(language: Language) -> Lark:
     grammar = (files("streams.selectors") / "grammar.lark").read_text(encoding="utf-8")
     # Basic lexer: a keyword is a keyword everywhere, also where a name is expected
-    return Lark(grammar, parser="lalr", lexer="basic", transformer=language())
+    return Lark(grammar, parser="lalr", lexer="basic", transformer=_Builder(language))
 
 
 class _Nesting:
@@ -369,22 +325,24 @@ class _Nesting:
             self._prefixes[-1] = 0
         self._after_operand = token.type in _OPERAND_ENDS
         if token.type in ("LPAR", *_PREFIXES) and len(self._prefixes) - 1 + sum(self._prefixes) > MAX_NESTING:
-            raise Refusal(position(token), f"parentheses and prefix operators are nested deeper than {MAX_NESTING}")
+            raise tree.Refusal(
+                position(token), f"parentheses and prefix operators are nested deeper than {MAX_NESTING}"
+            )
 
 
-def _refusal(text: str, error: UnexpectedInput) -> Refusal:
+def _refusal(text: str, error: UnexpectedInput) -> tree.Refusal:
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
-        return Refusal(len(text.rstrip()) + 1, "the string ends too early")
+        return tree.Refusal(len(text.rstrip()) + 1, "the string ends too early")
     if isinstance(error, UnexpectedToken):
-        return Refusal(position(error.token), f"{error.token} is not expected here")
+        return tree.Refusal(position(error.token), f"{error.token} is not expected here")
     assert isinstance(error, UnexpectedCharacters)
     at = error.pos_in_stream or 0
     character = text[at]
     for beginning, hint in _HINTS:
         if character == beginning:
-            return Refusal(at + 1, hint)
+            return tree.Refusal(at + 1, hint)
     if character.isdigit() or character == ".":
-        return Refusal(at + 1, "this is not a number (a leading 0 means octal, 0x hexadecimal)")
+        return tree.Refusal(at + 1, "this is not a number (a leading 0 means octal, 0x hexadecimal)")
     if character.isalpha() or character in "_$":
-        return Refusal(at + 1, "this is not a name")
-    return Refusal(at + 1, f"the character {character!r} is not part of selection strings")
+        return tree.Refusal(at + 1, "this is not a name")
+    return tree.Refusal(at + 1, f"the character {character!r} is not part of selection strings")

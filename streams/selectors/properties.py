@@ -5,20 +5,18 @@ only when a selector asks for it, and a folder only once. A property that cannot
 or an element of a folder whose text is damaged. If an element or a folder occurs twice, the first one counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rfh2 import folders
 from rfh2.errors import DecodeError
 from rfh2.message import Message
 from rfh2.mqmd import name_of
-from streams.selectors.expressions import Lookup, Refusal, Value, ValueKind
+from streams.selectors.expressions import Literal, Lookup, Refusal, Value, ValueKind
 
 # Which property a name in a selection string means, and which names are refused (guide 2.4.3).
 #
@@ -217,6 +215,24 @@ def kind_of_name(name: str) -> ValueKind | None:
     return DERIVED.get(name) or FOLDER_KINDS.get(name)
 
 
+class Language(NamedTuple):
+    """What the names and literals of a condition mean; the grammar is always that of selection strings.
+
+    canonical: the name under which a text, at that character, is looked up. kind: of a canonical name's values, if they
+    are always of one. beside: a literal as it is meant where it is compared with a name. listed: kinds of literals that
+    IN takes. Two of them raise Refusal.
+    """
+
+    canonical: Callable[[str, int], str] = canonical_name
+    kind: Callable[[str], ValueKind | None] = kind_of_name
+    beside: Callable[[Literal, str], Literal] = lambda literal, _: literal
+    listed: frozenset[ValueKind] = frozenset({ValueKind.STRING})
+
+
+FILTERS: Final = Language()
+EARLIER_FILTERS: Final = Language(listed=frozenset(ValueKind))
+"""Filters as they were once taken: subscriptions that are there may have any literals in a list."""
+
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MQMD_FIELD: Final[dict[str, Callable[[Any], Any]]] = {
     MQMD_PREFIX + field: attrgetter(_CAPITAL.sub("_", field).lower()) for field in MQMD_FIELDS
@@ -228,6 +244,9 @@ _MQMD_TEXTS: Final = frozenset(MQMD_PREFIX + field for field, kind in MQMD_FIELD
 _BOOLEANS: Final = {"1": True, "TRUE": True, "true": True, "0": False, "FALSE": False, "false": False}
 # MQPER_NOT_PERSISTENT and MQPER_PERSISTENT; jms.Dlv counts from one
 _DELIVERY_MODES: Final = {0: "NON_PERSISTENT", 1: "PERSISTENT"}
+
+
+_Found = Value | None  # evaluated once, and not with each message
 
 
 def message_properties(message: Message) -> Lookup:
@@ -242,7 +261,7 @@ def message_properties(message: Message) -> Lookup:
     read: dict[str, list[dict[str, folders.Value]]] = {}
     resolved: dict[str, Value | None] = {}
 
-    def element(folder: str, path: str) -> Value | None:
+    def element(folder: str, path: str) -> _Found:
         if folder not in read:
             read[folder] = [values for one in held for values in _contents(one, folder)]
         for values in read[folder]:
@@ -251,7 +270,7 @@ def message_properties(message: Message) -> Lookup:
                 return value
         return None
 
-    def resolve(name: str) -> Value | None:
+    def resolve(name: str) -> _Found:
         field = _MQMD_FIELD.get(name)
         if field is not None:
             content: Value = field(message.mqmd)
@@ -269,7 +288,7 @@ def message_properties(message: Message) -> Lookup:
             return element("usr", name) if value is None else value
         return _typed(value, FOLDER_KINDS.get(name))
 
-    def get(name: str) -> Value | None:
+    def get(name: str) -> _Found:
         # Many selectors are applied to one message, and they ask for the same few names
         if name not in resolved:
             resolved[name] = resolve(name)

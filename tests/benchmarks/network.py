@@ -28,7 +28,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.puts import PutKind
 from commands.network.topology import Position
 from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
-from commands.replay.put_lines import PutLines
+from commands.replay.put_columns import PutLines
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from tests.commands.scenario import KICK_OFF, psc, rfh2_message

@@ -31,7 +31,7 @@ from pyspark.sql import SparkSession
 
 from commands.replay import LocalReplay
 from commands.replay.arrivals import in_order
-from commands.replay.put_lines import PutLines
+from commands.replay.put_columns import PutLines
 from commands.replay.spark import session
 from commands.replay.spark.engine import Order, run
 from commands.replay.workload import Workload, WorkloadOptions, setup_script

@@ -27,10 +27,9 @@ from commands.headers.response import Completion
 from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder
-from rfh2.chain import Header
 from rfh2.constants import MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQMT_REQUEST
 from rfh2.folders import Folder
-from rfh2.message import Message, decode, encode
+from rfh2.message import Header, Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh2 import Rfh2
 from streams.subscriptions import Subscription

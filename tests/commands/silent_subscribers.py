@@ -22,7 +22,7 @@ from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
 from commands.explain.why.verdict import Summary, lines_of
 from commands.mqsc.broker import Broker
-from commands.replay.why import LocalWhy
+from commands.replay.network.why import LocalWhy
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from tests.commands.results_service import as_lines

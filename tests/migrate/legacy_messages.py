@@ -9,13 +9,11 @@ from datetime import UTC, datetime, timedelta
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
-from rfh2.chain import Header
 from rfh2.constants import MQAT_BROKER, MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.folders import Folder
-from rfh2.message import Message, encode
+from rfh2.message import Header, Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Parameter
+from rfh2.pcf import Parameter, Pcf
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.broker.queue_names import ADMIN_QUEUE, STATUS_QUEUE
+from commands.broker.objects import ADMIN_QUEUE, STATUS_QUEUE
 from migrate.legacy_state import LegacyState
 from migrate.readers.sources import read_sources
 from rfh2.captured import CapturedMessage

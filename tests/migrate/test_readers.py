@@ -33,7 +33,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.errors import MigrationError
 from rfh2.mqmd import Mqmd
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
+from rfh2.pcf import Cfin, Cfst, Parameter
 from streams.subscriptions import PublicationFormat, WildcardScheme
 from tests.migrate.legacy_messages import metatopic, psc, publish, register, rfh1
 

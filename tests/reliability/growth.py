@@ -24,9 +24,8 @@ from commands.mqsc.script import parse as parse_mqsc
 from migrate.readers import amqspsd
 from rfh2 import CapturedMessage
 from rfh2.captures import FORMATS
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfil, Cfin, Cfsl, Pcf
 from rfh2.pcf_names import MQCMD_PUBLISH
-from rfh2.pcf_parameters import Cfil, Cfin, Cfsl
 from tests.reliability.growth_inputs import (
     CONTROL,
     bare,

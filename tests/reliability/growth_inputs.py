@@ -14,7 +14,7 @@ from commands.broker.objects import QueueManager
 from commands.cli.translate import render
 from commands.explain.equivalents.records import MessageView, view
 from commands.explain.equivalents.traced_operations import TraceBroker
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.headers.registry import parse
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
@@ -25,9 +25,8 @@ from rfh2.explain.form import json_line
 from rfh2.explain.rebuild import rebuild
 from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.folders import write
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfgr, Cfin, Cfst, Pcf
 from rfh2.pcf_names import MQCMD_PUBLISH
-from rfh2.pcf_parameters import Cfgr, Cfin, Cfst
 from rfh2.rfh2 import split_roots
 from tests.rfh2 import channel_wire as wire
 

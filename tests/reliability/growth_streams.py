@@ -15,19 +15,16 @@ from datetime import UTC, datetime
 from typing import cast
 
 from commands.broker.authority import parse_profile
-from commands.explain.pictures import page, svg, text_tree
+from commands.explain.pictures import outline, page, svg, text_tree
 from rfh2.message import Message
-from streams.char_wildcards import parse_char_pattern
 from streams.index import SubscriptionIndex
 from streams.operations import Publication, RetainedPublication
-from streams.outline import outline
-from streams.patterns import parse_pattern
+from streams.patterns import parse_char_pattern, parse_pattern, parse_topic_pattern
 from streams.retained import RetainedPublications
 from streams.selectors import compile_selector
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObject, TopicObjects
 from streams.topic_strings import BlockSet
-from streams.topic_wildcards import parse_topic_pattern
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FACTOR = 4

@@ -18,7 +18,7 @@ from commands.broker.reading import natural_queue
 from commands.cli.translate import DIALECTS, render
 from commands.explain.equivalents.records import MessageView, view
 from commands.explain.equivalents.traced_operations import TraceBroker
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.mqsc.administration import Administration
 from commands.mqsc.execute import execute
 from commands.mqsc.script import parse

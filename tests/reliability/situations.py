@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.disk.errors import UndeliverableError
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.qmgr.delivery import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore

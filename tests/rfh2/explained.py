@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from rfh2 import CapturedMessage, Dlh, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import read_captures
 from rfh2.ccsid import ByteOrder
-from rfh2.chain import Header
-from rfh2.mde import Mde
+from rfh2.message import Header
+from rfh2.mqmd import Mde, Xqh
 from rfh2.rfh1 import Rfh1
-from rfh2.xqh import Xqh
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": 546}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from commands.explain.equivalents.records import MessageView, view
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import CaptureRecord, detect, pasted, read_captures, write_captures
 

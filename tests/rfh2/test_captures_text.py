@@ -13,7 +13,7 @@ from hypothesis import example, given, strategies as st
 
 from rfh2 import CapturedMessage, CaptureError, Mqmd
 from rfh2.captures import CaptureRecord, amqsbcg, read_captures, write_captures
-from rfh2.captures.text_lines import numbered_lines
+from rfh2.captures.record import numbered_lines
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "captures" / "formats"
 QLOAD = (GOLDEN / "stock.qload").read_bytes()

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from rfh2.ccsid import ByteOrder
-from rfh2.chain import MAX_HEADERS, Header, decode_chain, sniffed
 from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder
 from rfh2.layouts import SteppedHeader
-from rfh2.message import Message
+from rfh2.message import MAX_HEADERS, Header, Message, decode_chain, sniffed
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 

@@ -26,7 +26,7 @@ from rfh2 import (
 )
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
 from rfh2.conversion import Converted, convert
-from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfin, Cfin64, Cfsf, Cfsl, Cfst, UnknownParameter
+from rfh2.pcf import Cfbs, Cfgr, Cfil, Cfin, Cfin64, Cfsf, Cfsl, Cfst, UnknownParameter
 
 NATIVE, REVERSED = 273, 546
 

@@ -12,11 +12,9 @@ from rfh2 import decode, encode
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import Folder
-from rfh2.mde import Mde, decode_mde, extended, joined
 from rfh2.message import Message
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.mqmd import Mde, Mqmd, Xqh, decode_mde, decode_xqh, extended, joined, name_of
 from rfh2.rfh2 import Rfh2
-from rfh2.xqh import Xqh, decode_xqh
 
 GROUP = bytes(range(24))
 

@@ -16,8 +16,8 @@ from rfh2.explain.form import json_line
 from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
 from rfh2.explain.rebuild_header import DecodedMessage
+from rfh2.mqmd import Xqh
 from rfh2.rfh1 import Rfh1
-from rfh2.xqh import Xqh
 from tests.rfh2.explained import captured, damaged, fixture_messages, message, messages
 
 Json = dict[str, Any]

@@ -18,7 +18,7 @@ from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
 from rfh2.explain.rebuild_header import DecodedMessage
 from rfh2.explain.rebuild_pcf import rebuild_pcf
-from rfh2.pcf_parameters import Cfbs, Cfgr, Cfif, Cfil, Cfin, Cfin64, Cfsl, Cfst, Parameter, UnknownParameter
+from rfh2.pcf import Cfbs, Cfgr, Cfif, Cfil, Cfin, Cfin64, Cfsl, Cfst, Parameter, UnknownParameter
 from tests.rfh2.explained import captured, message
 
 Json = dict[str, Any]

@@ -36,7 +36,7 @@ from rfh2 import (
 )
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic, text_codec
 from rfh2.layouts import MQDLH, MQMD1, MQMDE, MQRFH, MQRFH2, MQXQH
-from rfh2.pcf_parameters import (
+from rfh2.pcf import (
     Cfbf,
     Cfbs,
     Cfgr,

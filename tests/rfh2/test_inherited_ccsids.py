@@ -9,8 +9,7 @@ from hypothesis import given, strategies as st
 
 from rfh2.ccsid import ByteOrder
 from rfh2.dlh import Dlh
-from rfh2.inherited_ccsids import is_resolved, kept_descriptor, put_descriptor, resolved, resolved_body
-from rfh2.message import Message, decode, encode
+from rfh2.message import Message, decode, encode, is_resolved, kept_descriptor, put_descriptor, resolved, resolved_body
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rfh2 import Folder, Message, Mqmd, Rfh2, encode
-from rfh2.explain.misidentified_input import look_alike, lost_header
+from rfh2.explain.problems import look_alike, lost_header
 
 PSC = "<psc><Command>Publish</Command><Topic>a/b</Topic></psc>"
 MESSAGE = Mqmd(format="MQHRF2").encode() + encode(Message(Mqmd(), (Rfh2((Folder.of(PSC),), format="MQSTR"),), b"hello"))

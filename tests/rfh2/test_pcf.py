@@ -11,9 +11,8 @@ from hypothesis import example, given, strategies as st
 from rfh2 import pcf_names
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.pcf import MAX_DEPTH, Eph, Pcf, decode_eph, decode_pcf
-from rfh2.pcf_names import MQCACF_TOPIC, MQCMD_PUBLISH, MQIACF_PUBLICATION_OPTIONS
-from rfh2.pcf_parameters import (
+from rfh2.pcf import (
+    MAX_DEPTH,
     MAX_EMPTY_STRINGS,
     Cfbf,
     Cfbs,
@@ -26,9 +25,14 @@ from rfh2.pcf_parameters import (
     Cfsf,
     Cfsl,
     Cfst,
+    Eph,
     Parameter,
+    Pcf,
     UnknownParameter,
+    decode_eph,
+    decode_pcf,
 )
+from rfh2.pcf_names import MQCACF_TOPIC, MQCMD_PUBLISH, MQIACF_PUBLICATION_OPTIONS
 
 
 def longs(*values: int, order: str = "<") -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from rfh2 import CapturedMessage, DecodeError, Folder, Mqmd, Rfh1, Rfh2, decode, encode
 from rfh2.ccsid import ByteOrder
 from rfh2.rfh2 import split_roots

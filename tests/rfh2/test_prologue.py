@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from rfh2.ccsid import ByteOrder
-from rfh2.chain import DECODERS
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import STEPPED_OVER, HeaderKind, SteppedHeader, decode_stepped
+from rfh2.message import DECODERS
 
 KINDS = [pytest.param(kind, version, id=f"{kind.name}-v{version}") for kind in STEPPED_OVER for version in kind.sizes]
 

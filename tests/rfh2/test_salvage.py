@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.explain.equivalents.records import MessageView, view
-from commands.explain.reading import explained, readable_command
+from commands.explain.problems import explained, readable_command
 from rfh2 import CapturedMessage, DecodeError, Dlh, Folder, Message, Mqmd, Rfh2, decode, encode
 from rfh2.explain.reading import MOST_FAULTS, Located, PartialMessage, Salvaged, read_message, salvage
 from rfh2.rfh1 import Rfh1

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rfh2.errors import CommandError
-from streams.char_wildcards import (
+from streams.patterns import (
     escape_char_pattern,
     has_char_wildcards,
     parse_char_pattern,
+    parse_topic_pattern,
     widen_to_topic_pattern,
 )
 from streams.subscriptions import WildcardScheme
-from streams.topic_wildcards import parse_topic_pattern
 from tests.streams.nearly_fitting import pattern_and_topic
 
 Selects = Callable[[str, WildcardScheme, str], bool]

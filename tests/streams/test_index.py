@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from rfh2.errors import CommandError
-from streams.char_wildcards import parse_char_pattern
 from streams.index import JOURNAL_LENGTH, SubscriptionIndex, _cost
+from streams.patterns import parse_char_pattern
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_strings import NO_BLOCKS, BlockSet
 
@@ -62,8 +62,8 @@ def test_the_index_finds_what_the_guides_words_find(
         assert ids(index.match_uncached(topic)) == expected
 
 
-@mock.patch("streams.topic_tree._FREE_STEPS", 0)
-@mock.patch("streams.topic_tree._STEPS", 0)
+@mock.patch("streams.index._FREE_STEPS", 0)
+@mock.patch("streams.index._STEPS", 0)
 @given(patterns=st.lists(TOPIC_PATTERNS, max_size=12), topics=st.lists(TOPICS, max_size=8))
 def test_the_same_where_the_walk_is_given_up(
     reaches: Reaches, subscription: Make, patterns: list[tuple[str, WildcardScheme]], topics: list[str]

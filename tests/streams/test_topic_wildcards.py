@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rfh2.errors import CommandError
+from streams.patterns import check_publication_topic, has_topic_wildcards, parse_topic_pattern
 from streams.subscriptions import WildcardScheme
-from streams.topic_wildcards import check_publication_topic, has_topic_wildcards, parse_topic_pattern
 
 Selects = Callable[[str, WildcardScheme, str], bool]
 

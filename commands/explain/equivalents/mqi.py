@@ -1,7 +1,5 @@
 """Operations as MQI calls: what a program does in place of the command (guide 7.2.1 to 7.2.7)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,16 +25,7 @@ from rfh2.message import Message
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.terminal_escape import visible
-from streams.operations import (
-    AlterSubscription,
-    ClearRetained,
-    Operation,
-    Publication,
-    PublishToTopic,
-    RequestRetained,
-    Subscribe,
-    Unsubscribe,
-)
+from streams import operations as op
 from streams.subscriptions import HIGHEST_PUB_LEVEL, DeliveryPersistence, Subscription
 from streams.topic_strings import is_present
 
@@ -65,10 +54,10 @@ class MqiCall:
     gives: str = ""
 
 
-def to_mqi(operation: Operation, context: OperationContext) -> list[str]:
+def to_mqi(operation: op.Operation, context: OperationContext) -> list[str]:
     """The lines that show the calls of *operation*; what no call does is a comment."""
     lines: list[str] = []
-    if isinstance(operation, ClearRetained):
+    if isinstance(operation, op.ClearRetained):
         lines = [
             comment("no MQI call clears a topic: put this PCF command on SYSTEM.ADMIN.COMMAND.QUEUE (guide 7.2.1)")
         ]
@@ -79,28 +68,28 @@ def to_mqi(operation: Operation, context: OperationContext) -> list[str]:
     return lines
 
 
-def calls(operation: Operation, context: OperationContext) -> list[MqiCall]:
+def calls(operation: op.Operation, context: OperationContext) -> list[MqiCall]:
     """The calls that carry out *operation*; none where that takes a PCF command."""
     match operation:
-        case Subscribe(subscription):
+        case op.Subscribe(subscription):
             options = [*_making(context), *_subscribing(subscription)]
             if not operation.send_retained and not subscription.options.pub_on_req_only:
                 options.append("MQSO_NEW_PUBLICATIONS_ONLY")
             return [_open_queue(subscription, context), _mqsub(subscription, options, context)]
-        case AlterSubscription(subscription):
+        case op.AlterSubscription(subscription):
             return [
                 _open_queue(subscription, context),
                 _mqsub(subscription, [*_making(context), *_subscribing(subscription)], context),
             ]
-        case Unsubscribe(subscription):
+        case op.Unsubscribe(subscription):
             return [
                 _resume(subscription),
                 MqiCall("MQCLOSE", (("Hobj", "Hsub"), _options("Options", ["MQCO_REMOVE_SUB"]))),
             ]
-        case RequestRetained(subscription):
+        case op.RequestRetained(subscription):
             action = _options("Action", ["MQSR_ACTION_PUBLICATION"])
             return [_resume(subscription), MqiCall("MQSUBRQ", (("Hsub", "Hsub"), action))]
-        case PublishToTopic():
+        case op.PublishToTopic():
             return list(_publishing(operation))
     return []
 
@@ -195,7 +184,7 @@ def _open_topic(topic: str) -> MqiCall:
     return MqiCall("MQOPEN", (*named, _options("Options", ["MQOO_OUTPUT"])), f"Hobj of topic '{topic}'")
 
 
-def _publishing(operation: PublishToTopic) -> Iterator[MqiCall]:
+def _publishing(operation: op.PublishToTopic) -> Iterator[MqiCall]:
     publication = operation.publication
     message = publication.message
     properties = _properties(message)
@@ -215,7 +204,7 @@ def _publishing(operation: PublishToTopic) -> Iterator[MqiCall]:
     yield MqiCall("MQPUT1", tuple(fields))
 
 
-def _put_options(operation: PublishToTopic, publication: Publication) -> list[str]:
+def _put_options(operation: op.PublishToTopic, publication: op.Publication) -> list[str]:
     command = _command_in(publication.message)
     words = []
     if operation.retain:
@@ -307,8 +296,8 @@ def _command_in(message: Message) -> Publish | None:
     return command if isinstance(command, Publish) else None
 
 
-def _notes(operation: Operation) -> Iterator[str]:
-    if isinstance(operation, Subscribe | AlterSubscription):
+def _notes(operation: op.Operation) -> Iterator[str]:
+    if isinstance(operation, op.Subscribe | op.AlterSubscription):
         subscription = operation.subscription
         if not is_present(subscription.topic_string):
             yield BLANK_TOPIC
@@ -318,7 +307,7 @@ def _notes(operation: Operation) -> Iterator[str]:
             yield f"persistence {subscription.options.persistence}: no MQSO option; publications come as published"
         if subscription.identities:
             yield f"identity set {', '.join(subscription.identities)}: has no equivalent (guide 7.2.6, note 6)"
-    if isinstance(operation, Unsubscribe | RequestRetained):
+    if isinstance(operation, op.Unsubscribe | op.RequestRetained):
         yield "a program that still has the handle from its own MQSUB needs no MQSO_RESUME"
 
 

@@ -1,7 +1,5 @@
 """Operations as PCF commands for a command server: readable, and as the bytes of the message (wire formats 5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -10,18 +8,9 @@ from commands.broker.subscription_attributes import SubscriptionAttribute, in_sc
 from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, said, sub_name, topics_cleared, wildcards_note
 from commands.mqsc.script import comment
 from rfh2 import pcf_admin_names as c
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfbs, Cfin, Cfst, Parameter, Pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, TYPE_NAMES
-from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
-from streams.operations import (
-    AlterSubscription,
-    ClearRetained,
-    Operation,
-    PublishToTopic,
-    RequestRetained,
-    Subscribe,
-    Unsubscribe,
-)
+from streams import operations as op
 from streams.subscriptions import Subscription
 from streams.topic_strings import is_present
 
@@ -46,7 +35,7 @@ _IN_ORDER: Final = in_scripts(
 _ALWAYS: Final = frozenset({"DESTQMGR", "SUBSCOPE", "REQONLY", "EXPIRY"})
 
 
-def to_pcf(operation: Operation, context: OperationContext) -> list[str]:
+def to_pcf(operation: op.Operation, context: OperationContext) -> list[str]:
     """The lines that show the PCF commands of *operation*; what PCF cannot say is a comment."""
     lines = [comment(note) for note in _notes(operation, context)]
     for message in messages(operation, context):
@@ -54,17 +43,17 @@ def to_pcf(operation: Operation, context: OperationContext) -> list[str]:
     return lines
 
 
-def messages(operation: Operation, context: OperationContext) -> list[Pcf]:
+def messages(operation: op.Operation, context: OperationContext) -> list[Pcf]:
     """The PCF messages that carry out *operation*, Format MQADMIN; none where PCF has no command for it."""
     match operation:
-        case Subscribe(subscription):
+        case op.Subscribe(subscription):
             return [_command(c.MQCMD_CREATE_SUBSCRIPTION, _definition(subscription, context, new=True))]
-        case AlterSubscription(subscription):
+        case op.AlterSubscription(subscription):
             return [_command(c.MQCMD_CHANGE_SUBSCRIPTION, _definition(subscription, context, new=False))]
-        case Unsubscribe(subscription):
+        case op.Unsubscribe(subscription):
             name = Cfst.of(c.MQCACF_SUB_NAME, sub_name(subscription))
             return [_command(c.MQCMD_DELETE_SUBSCRIPTION, (name,))]
-        case ClearRetained():
+        case op.ClearRetained():
             scope = c.MQCLRS_LOCAL if operation.local else c.MQCLRS_GLOBAL
             return [
                 _command(
@@ -117,17 +106,19 @@ def _parameter(attribute: SubscriptionAttribute, value: Any) -> Parameter:
     return Cfst.of(attribute.number, str(shown))
 
 
-def _notes(operation: Operation, context: OperationContext) -> Iterator[str]:
+def _notes(operation: op.Operation, context: OperationContext) -> Iterator[str]:
     match operation:
-        case PublishToTopic(topic_string):
+        case op.PublishToTopic(topic_string):
             yield f"no PCF command publishes; see --to mqi: a put to topic '{topic_string}'"
-        case RequestRetained(subscription):
+        case op.RequestRetained(subscription):
             yield f"no PCF command asks for retained publications; see --to mqi: MQSUBRQ on '{sub_name(subscription)}'"
-        case Subscribe(subscription) if not is_present(subscription.topic_string):
+        case op.Subscribe(subscription) if not is_present(subscription.topic_string):
             yield BLANK_TOPIC
-        case Subscribe(subscription) if subscription.options.new_pubs_only and not subscription.options.pub_on_req_only:
+        case op.Subscribe(subscription) if (
+            subscription.options.new_pubs_only and not subscription.options.pub_on_req_only
+        ):
             yield "Create Subscription delivers what is retained; NewPubsOnly has no parameter"
-        case ClearRetained() if topics_cleared(operation, context)[1]:
+        case op.ClearRetained() if topics_cleared(operation, context)[1]:
             yield f"Clear Topic String: {wildcards_note(operation, topics_cleared(operation, context)[0])}"
 
 

@@ -4,18 +4,93 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Final
 
-from commands.explain.reading import Explained, explained, readable_command
+from commands.broker.puts import Outgoing, Put, PutKind
+from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage, to_json
+from commands.explain.problems import Explained, explained, readable_command
 from commands.explain.sentence import dead_letter_sentence, jms_sentence, response_sentence, sentence
 from commands.model import Command
+from commands.mqsc.equivalents import sub_name
 from rfh2.captured import CapturedMessage, iso
 from rfh2.captures import CaptureRecord
+from rfh2.constants import reason_text
 from rfh2.explain.annotate import Paint, TextRole, annotate, chain, layout_lines
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import Json, Problem, json_line
 from rfh2.explain.problems import of_record
 from rfh2.explain.reading import PartialMessage, salvage
 from rfh2.terminal_escape import visible
+from streams import operations as op
+
+# The effects of a message on a new queue manager: operations, effects, puts.
+
+_QMGR: Final = "QM1"
+
+
+def consequences(captured: CapturedMessage, setup: str = "") -> TracedMessage:
+    """The result of *captured*. If its queue is not known, it is put to the queue where it belongs.
+
+    setup: MQSC text, run first. Raises QPubSubError where it fails.
+    """
+    return TraceBroker(captured.qmgr or _QMGR, setup).trace(captured)
+
+
+def consequence_lines(traced: TracedMessage, *, set_up: bool = False) -> Iterator[str]:
+    """The same for a person, a line each. set_up: whether a script was run first."""
+    outcome = traced.outcome
+    yield f"On a new queue manager{' after --setup' if set_up else ''}:"
+    if outcome.completion is None:
+        yield visible(f"  {outcome.why}")
+        return
+    reason = "" if outcome.reason is None else f" {outcome.reason} {reason_text(outcome.reason)}".rstrip()
+    yield f"  completion {outcome.completion}{reason}"
+    if outcome.reason is not None and outcome.why:
+        yield visible(f"  because {_without_reason(outcome.why, outcome.reason)}")
+    for step in traced.operations:
+        yield visible(f"  operation {type(step.operation).__name__}: {_said(step.operation)}")
+    for put in outcome.puts:
+        yield visible(f"  put {put.kind}: {_put(put)}")
+    if not any(put.kind is PutKind.RESPONSE for put in outcome.puts):
+        yield "  no response"
+
+
+def _without_reason(why: str, reason: int) -> str:
+    """*why* without the reason code in front, which is said already."""
+    return why.partition(": ")[2] or why if why.startswith(f"reason {reason}") else why
+
+
+def consequence_json(traced: TracedMessage) -> dict[str, Any]:
+    """The same for a program: completion, reason, operations, puts in their recorded form."""
+    outcome = traced.outcome
+    puts = [Put.of(traced.captured.seq, traced.qmgr, n, put) for n, put in enumerate(outcome.puts)]
+    return {
+        "completion": None if outcome.completion is None else outcome.completion.value,
+        "reason": outcome.reason,
+        "why": outcome.why,
+        "operations": [to_json(step.operation) for step in traced.operations],
+        "puts": [put.model_dump(mode="json") for put in puts],
+    }
+
+
+def _said(operation: op.Operation) -> str:
+    match operation:
+        case op.Subscribe(subscription) | op.AlterSubscription(subscription):
+            where = f"{subscription.dest_queue} on {subscription.dest_qmgr}"
+            return f"'{sub_name(subscription)}', topic string '{subscription.topic_string}', to {where}"
+        case op.Unsubscribe(subscription) | op.RequestRetained(subscription):
+            return f"'{sub_name(subscription)}'"
+        case op.PublishToTopic(topic_string):
+            return f"topic string '{topic_string}'{', retained' if operation.retain else ''}"
+        case op.ClearRetained(topic_string):
+            return f"topic string '{topic_string}'"
+
+
+def _put(put: Outgoing) -> str:
+    where = f"to {put.queue} on {put.qmgr}, {len(put.body)} bytes"
+    if put.completion is None:
+        return where
+    return f"{where}, {put.completion}{'' if put.reason is None else f' {put.reason}'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +120,6 @@ def record_json(record: CaptureRecord, script: str | None) -> RecordJson:
     message = explained(record.message)
     form = message.form(record.source, record.index)
     if script is not None:
-        from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
-
         form["explain"] = consequence_json(consequences(record.message, script))
     return RecordJson(json_line(form), message.problems)
 
@@ -66,8 +139,6 @@ def record_view(record: CaptureRecord, how: MessageView, script: str | None) -> 
     message = explained(record.message)
     lines = list(view(message.partial, title, message.command, message.problems, how))
     if script is not None:
-        from commands.explain.equivalents.consequences import consequence_lines, consequences  # noqa: PLC0415 - slow
-
         lines += ["", *consequence_lines(consequences(record.message, script), set_up=bool(script))]
     return RecordView(lines, message.problems)
 

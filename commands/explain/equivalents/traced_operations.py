@@ -4,8 +4,6 @@ The state grows along a capture: a RegSub that finds its subscription alters it,
 RegSub made. The operations are recorded where the topic space carries them out, so they are those of the processor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
@@ -13,10 +11,9 @@ from enum import Enum
 from typing import Any
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.times import EPOCH
-from commands.broker.trace import Trace
-from commands.explain.reading import command_of
+from commands.explain.problems import command_of
 from commands.model import Command, RegisterSubscriber, RegOpt
 from commands.mqsc.broker import Broker
 from commands.mqsc.equivalents import OperationContext, OperationInContext

@@ -6,53 +6,210 @@ queue where it names none, are unknown. A RegSub is carried out as if no other s
 from then on, and what would be said of it is unknown. So it is with an absence where records could not be read: they
 may hold what is absent."""
 
-from __future__ import annotations
-
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.broker.context import prefix_of_sub_point, stream_prefix
 from commands.broker.core import BrokerCore
-from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome
+from commands.explain.command_text import command_text
 from commands.explain.problems import is_assumed_queue, with_descriptor
-from commands.explain.why.attempts import Attempt, attempt, subscriptions_of
+from commands.explain.why.near import place_prefix
 from commands.explain.why.verdict import Asked, Detail, Reason, Verdict
-from commands.model import DeregisterSubscriber, Publish, PubOpt, RegisterSubscriber
-from rfh2.constants import (
-    MQRC_NOT_AUTHORIZED,
-    MQRC_SELECTOR_NOT_ALTERABLE,
-    MQRC_TOPIC_NOT_ALTERABLE,
-    MQRCCF_ALREADY_JOINED,
-    MQRCCF_DUPLICATE_IDENTITY,
-    MQRCCF_DUPLICATE_SUBSCRIPTION,
-    MQRCCF_NOT_AUTHORIZED,
-    MQRCCF_NOT_REGISTERED,
-    MQRCCF_SUB_IDENTITY_ERROR,
-    MQRCCF_SUBSCRIPTION_IN_USE,
-    MQRCCF_SUBSCRIPTION_LOCKED,
-    MQRCCF_WRONG_USER,
-)
-from rfh2.errors import DecodeError
-from rfh2.message import decode
-from streams.operations import SubscriptionAdded
-from streams.selectors import registered_selector
+from commands.headers.registry import parse
+from commands.model import Command, DeregisterSubscriber, Publish, PubOpt, RegisterSubscriber, RegOpt
+from rfh2 import constants as mq
+from rfh2.dlh import Dlh
+from rfh2.errors import CommandError, DecodeError
+from rfh2.message import Message, decode
+from rfh2.mqi_constants import MQCI_NONE, MQRC_Q_DELETED
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh2 import Rfh2
+from streams.operations import Publication, PublishToTopic, SubscriptionAdded
+from streams.patterns import add_pattern_prefix
+from streams.selectors import compile_selector, registered_selector
 from streams.selectors.properties import DERIVED, MQMD_PREFIX
-from streams.subscriptions import Subscription
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
+from streams.topic_strings import add_prefix
+
+# What a program wanted with a command that was refused: the subscriptions of a RegSub, the topics of a Publish.
+#
+# The broker stops at the first fault of a command. For a subscriber who waits, the rest of it matters: where the
+# publications were to go, and on which topics. So it is with a dead letter that was a publication.
+
+_REFUSED: Final = b"\xff"
+_BY_CODE: Final = {
+    mq.MQRC_Q_FULL: Reason.QUEUE_FULL,
+    mq.MQRC_UNKNOWN_OBJECT_NAME: Reason.QUEUE_GONE,
+    MQRC_Q_DELETED: Reason.QUEUE_GONE,
+    mq.MQRC_UNKNOWN_REMOTE_Q_MGR: Reason.TRANSMISSION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A command as its text shows it, refused or not. word: ``RegSub``, ``Publish`` ..."""
+
+    word: str
+    topics: tuple[str, ...]
+    queue: str
+    qmgr: str
+    stream: str | None
+    sub_point: str | None
+    name: str | None
+    selector: str | None
+    correl_id: bytes
+    header: PublicationFormat
+    message: Message
+
+
+def attempt(arrival: Arrival, command: Command | None = None) -> Attempt | None:
+    """What a message asks for; None where that cannot be read. command: what the parser made of it, if it could."""
+    try:
+        message = decode(arrival.body, arrival.md)
+    except DecodeError:
+        return None
+    if command is None:
+        with suppress(DecodeError, CommandError):
+            command = parse(message)
+    return _of_text(message) if command is None else _of_command(command, message)
+
+
+def _of_command(command: Command, message: Message) -> Attempt:
+    correl_id = MQCI_NONE
+    name = selector = sub_point = None
+    if isinstance(command, RegisterSubscriber):
+        name, selector, sub_point = command.sub_name, command.filter, command.sub_point
+        correl_id = message.mqmd.correl_id if command.has(RegOpt.CORREL_AS_ID) else MQCI_NONE
+    elif isinstance(command, Publish):
+        sub_point = command.sub_point
+    return Attempt(
+        command.word,
+        command.topics,
+        name_of(command.q_name or "") or name_of(message.mqmd.reply_to_q),
+        name_of(command.qmgr_name or "") or name_of(message.mqmd.reply_to_qmgr),
+        command.stream_name,
+        sub_point,
+        name,
+        selector,
+        correl_id,
+        command.header,
+        message,
+    )
+
+
+def _of_text(message: Message) -> Attempt | None:
+    text = command_text(message)
+    if text is None:
+        return None
+    values = {pair.tag: pair.text for pair in text.pairs}
+    if "Command" not in values:
+        return None
+    by_correl_id = any(p.tag == "RegOpt" and p.text == RegOpt.CORREL_AS_ID.value for p in text.pairs)
+    return Attempt(
+        values["Command"],
+        tuple(pair.text for pair in text.pairs if pair.tag == "Topic"),
+        name_of(values.get("QName", "")) or name_of(message.mqmd.reply_to_q),
+        name_of(values.get("QMgrName", "")) or name_of(message.mqmd.reply_to_qmgr),
+        values.get("StreamName"),
+        values.get("SubPoint"),
+        values.get("SubName"),
+        values.get("Filter"),
+        message.mqmd.correl_id if by_correl_id else MQCI_NONE,
+        PublicationFormat.RFH2 if isinstance(text.holder, Rfh2) else PublicationFormat.RFH1,
+        message,
+    )
+
+
+def subscriptions_of(wanted: Attempt, broker: BrokerCore, arrival: Arrival) -> Iterator[Subscription]:
+    """The subscriptions that a RegSub would have made, with identifiers that no real subscription has."""
+    stream = None if wanted.stream in (None, DEFAULT_STREAM) else wanted.stream
+    if stream is None:
+        prefix = prefix_of_sub_point(wanted.sub_point, broker.objects, broker.semantics)
+        prefix = wanted.sub_point or "" if prefix is None else prefix
+    else:
+        prefix = stream_prefix(stream, broker.objects, broker.semantics)
+    scheme = broker.rfh2_wildcards if wanted.header is PublicationFormat.RFH2 else WildcardScheme.CHAR
+    for n, topic in enumerate(dict.fromkeys(wanted.topics)):
+        yield Subscription(
+            _REFUSED + arrival.seq.to_bytes(12, "big") + n.to_bytes(11, "big"),
+            add_pattern_prefix(prefix, topic, scheme),
+            wanted.queue,
+            wanted.qmgr or broker.qmgr,
+            arrival.now,
+            name=wanted.name,
+            wildcard=scheme,
+            prefix=prefix,
+            stream=stream,
+            sub_point=wanted.sub_point,
+            correl_id=wanted.correl_id,
+            selector=_valid(wanted.selector),
+            format=wanted.header,
+        )
+
+
+def publications_of(wanted: Attempt, broker: BrokerCore, arrival: Arrival) -> Iterator[tuple[str, PublishToTopic]]:
+    """What a Publish would have published: each topic as it was written, and the operation."""
+    stream = None if arrival.queue == DEFAULT_STREAM else arrival.queue
+    prefix = place_prefix(stream, wanted.sub_point, broker)
+    publication = Publication(wanted.message, arrival.now, None, False, stream, wanted.sub_point)
+    for topic in wanted.topics:
+        yield topic, PublishToTopic(add_prefix(prefix, topic), publication)
+
+
+def _valid(selector: str | None) -> str | None:
+    """The Filter, if it is one: what is wrong with it may be the reason of the refusal."""
+    try:
+        return selector if selector is None else compile_selector(selector).text
+    except CommandError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadPublication:
+    """A dead letter that was a publication for a subscriber's queue. topics: as the publication names them."""
+
+    queue: str
+    topics: tuple[str, ...]
+    reason: Reason
+    why: str
+
+
+def dead_publication(arrival: Arrival) -> DeadPublication | None:
+    """What a captured dead letter says about a subscriber's queue; None for another message."""
+    if arrival.md is None:
+        return None
+    try:
+        if Mqmd.decode(arrival.md).format != mq.MQFMT_DEAD_LETTER_HEADER:
+            return None
+        header = decode(arrival.body, arrival.md).headers[0]
+    except (DecodeError, IndexError):
+        return None
+    wanted = attempt(arrival)
+    if not isinstance(header, Dlh) or wanted is None or not wanted.topics:
+        return None
+    queue, code = name_of(header.dest_q_name), header.reason
+    why = f"message {arrival.seq} on {arrival.queue} is the dead letter: {code} {mq.reason_text(code)}".rstrip()
+    return DeadPublication(queue, wanted.topics, _BY_CODE.get(code, Reason.DEAD_LETTER), f"{why} (queue {queue})")
+
 
 _BY_STATE: Final = {
-    MQRC_NOT_AUTHORIZED,
-    MQRC_SELECTOR_NOT_ALTERABLE,
-    MQRC_TOPIC_NOT_ALTERABLE,
-    MQRCCF_ALREADY_JOINED,
-    MQRCCF_DUPLICATE_IDENTITY,
-    MQRCCF_DUPLICATE_SUBSCRIPTION,
-    MQRCCF_NOT_AUTHORIZED,
-    MQRCCF_NOT_REGISTERED,
-    MQRCCF_SUB_IDENTITY_ERROR,
-    MQRCCF_SUBSCRIPTION_IN_USE,
-    MQRCCF_SUBSCRIPTION_LOCKED,
-    MQRCCF_WRONG_USER,
+    mq.MQRC_NOT_AUTHORIZED,
+    mq.MQRC_SELECTOR_NOT_ALTERABLE,
+    mq.MQRC_TOPIC_NOT_ALTERABLE,
+    mq.MQRCCF_ALREADY_JOINED,
+    mq.MQRCCF_DUPLICATE_IDENTITY,
+    mq.MQRCCF_DUPLICATE_SUBSCRIPTION,
+    mq.MQRCCF_NOT_AUTHORIZED,
+    mq.MQRCCF_NOT_REGISTERED,
+    mq.MQRCCF_SUB_IDENTITY_ERROR,
+    mq.MQRCCF_SUBSCRIPTION_IN_USE,
+    mq.MQRCCF_SUBSCRIPTION_LOCKED,
+    mq.MQRCCF_WRONG_USER,
 }
 """The refusals for what others have registered, and for who asks."""
 _ABSENCES: Final = frozenset({Reason.NO_MATCH, Reason.DEREGISTERED, Reason.EXPIRED_SUBSCRIPTION})

@@ -18,8 +18,7 @@ from typing import Final
 
 from commands.broker.context import prefix_of_sub_point, stream_prefix
 from commands.broker.core import BrokerCore
-from commands.explain.why.rules import place_sentence
-from commands.explain.why.verdict import PLACES, Reason
+from commands.explain.why.verdict import PLACES, Reason, place_sentence
 from rfh2.errors import CommandError
 from streams.index import SubscriptionIndex
 from streams.operations import Published, PublishToTopic

@@ -2,8 +2,6 @@
 was published or retained, for subscriptions that nothing reached.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,25 +15,14 @@ from typing import Final
 
 from commands.broker.outcome import Arrival
 from commands.explain.why.near import NearMisses, folded
-from commands.explain.why.rules import expired_sentence
-from commands.explain.why.verdict import Asked, Reason
+from commands.explain.why.verdict import Asked, Reason, expired_sentence
 from rfh2.errors import CommandError
+from streams import operations as op
 from streams.index import SubscriptionIndex
-from streams.operations import (
-    Effect,
-    Publication,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
-from streams.patterns import parse_pattern
+from streams.patterns import TopicPattern, parse_pattern
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 from streams.topic_strings import BlockSet
-from streams.topic_wildcards import TopicPattern
 
 _CACHED_TOPICS: Final = 20_000
 MOST_FORMER: Final = 10_000
@@ -133,15 +120,15 @@ class LapsedPublications:
 
     def __init__(self) -> None:
         # By topic: the retained publications that will expire, and those that did.
-        self._mortal: dict[str, Publication] = {}
-        self._lapsed: dict[str, Publication] = {}
+        self._mortal: dict[str, op.Publication] = {}
+        self._lapsed: dict[str, op.Publication] = {}
 
-    def stored(self, retained: RetainedPublication) -> None:
+    def stored(self, retained: op.RetainedPublication) -> None:
         """A topic has a new retained publication."""
         topic, publication = retained.topic_string, retained.publication
         self._lapsed.pop(topic, None)
         self._mortal.pop(topic, None)
-        if isinstance(publication, Publication) and publication.expires_at is not None:
+        if isinstance(publication, op.Publication) and publication.expires_at is not None:
             self._mortal[topic] = publication
 
     def cleared(self, topic: str) -> None:
@@ -156,7 +143,7 @@ class LapsedPublications:
             if len(self._lapsed) > MOST_LAPSED:
                 del self._lapsed[next(iter(self._lapsed))]
 
-    def match(self, subscription: Subscription) -> list[tuple[str, Publication]]:
+    def match(self, subscription: Subscription) -> list[tuple[str, op.Publication]]:
         """Those that a subscription selects, by topic."""
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
         return sorted((each for each in self._lapsed.items() if pattern.matches(each[0])), key=itemgetter(0))
@@ -185,30 +172,30 @@ class Roster:
         for subscription in space.subscriptions():
             self._added(subscription, BY_SETUP)
 
-    def expired(self, effects: Iterable[Effect], arrival: Arrival) -> None:
+    def expired(self, effects: Iterable[op.Effect], arrival: Arrival) -> None:
         """Something expired before *arrival*."""
         for effect in effects:
-            if isinstance(effect, SubscriptionRemoved):
+            if isinstance(effect, op.SubscriptionRemoved):
                 at = effect.subscription.expires_at
                 why = expired_sentence(arrival.now if at is None else at)
                 self._removed(effect.subscription, Reason.EXPIRED_SUBSCRIPTION, arrival.seq, why)
-            elif isinstance(effect, RetainedCleared):
+            elif isinstance(effect, op.RetainedCleared):
                 self.lapsed.expired(effect.topic_string)
 
-    def apply(self, effects: Iterable[Effect], arrival: Arrival) -> None:
+    def apply(self, effects: Iterable[op.Effect], arrival: Arrival) -> None:
         """A command had these effects."""
         for effect in effects:
             match effect:
-                case SubscriptionAdded(subscription):
+                case op.SubscriptionAdded(subscription):
                     self._added(subscription, arrival.seq)
-                case SubscriptionAltered(before, after):
+                case op.SubscriptionAltered(before, after):
                     self._altered(before, after, arrival.seq)
-                case SubscriptionRemoved(subscription):
+                case op.SubscriptionRemoved(subscription):
                     why = f"message {arrival.seq} deregistered the subscription"
                     self._removed(subscription, Reason.DEREGISTERED, arrival.seq, why)
-                case RetainedStored(retained):
+                case op.RetainedStored(retained):
                     self.lapsed.stored(retained)
-                case RetainedCleared(topic):
+                case op.RetainedCleared(topic):
                     self.lapsed.cleared(topic)
 
     def refused(self, subscription: Subscription, reason: Reason, seq: int, why: str) -> None:

@@ -15,10 +15,9 @@ from typing import Any, Final
 
 from commands.disk.files import private, put_in_place, to_disk
 from rfh2.errors import StoreError, system_words
-from streams.char_wildcards import parse_char_pattern
+from streams.patterns import MULTI_LEVEL, SINGLE_LEVEL, parse_char_pattern, parse_topic_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL, parse_topic_pattern
 
 
 def read_state(path: Path) -> dict[str, Any] | None:

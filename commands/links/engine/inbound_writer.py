@@ -38,10 +38,9 @@ from commands.qmgr.store.port import Queues
 from rfh2 import constants as c
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.chain import decode_chain
 from rfh2.errors import DecodeError, MessageRefusedError, StoreError
 from rfh2.folders import Folder, write
-from rfh2.message import Message, decode
+from rfh2.message import Message, decode, decode_chain
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 from streams.delivery_rules import is_of_queue_manager, is_published_for_queue_manager

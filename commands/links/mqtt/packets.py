@@ -60,9 +60,9 @@ from commands.links.engine import properties as mq
 from commands.links.engine.filters import levels_of
 from commands.links.engine.inbound_writer import NativePublication
 from rfh2.captured import iso
+from streams.patterns import MULTI_LEVEL, SINGLE_LEVEL
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL
 
 # Escapes text that MQTT cannot carry, so that user properties can carry it.
 #

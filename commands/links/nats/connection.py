@@ -35,8 +35,8 @@ from commands.links.engine import properties as mq
 from commands.links.engine.adapter import TreeUnreachableError, client_context, why_unreachable
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError
+from streams.patterns import MULTI_LEVEL, SINGLE_LEVEL
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL
 
 _LONGEST_STOP_S: Final = 5.0
 

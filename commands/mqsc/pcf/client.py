@@ -6,24 +6,21 @@ parameter that the bridge has no keyword for is passed over. A number that stand
 text in a list: a queue manager of a later release knows more words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from commands.broker.attribute_kinds import Attribute, Bits, Choice, Kind, Names, Number, Shown, WordList
-from commands.mqsc.model import Command, Keyword
 from commands.mqsc.pcf import attributes as a
 from commands.mqsc.pcf.commands import COMMANDS, QUEUE_KINDS, PcfCommand, command_number
 from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
+from commands.mqsc.script import Command, Keyword
 from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter, Pcf
 from rfh2.pcf_names import MQIACF_PARAMETER_ID, MQRCCF_CFIN_PARM_ID_ERROR
-from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
 _FLAGS: Final = {"REPLACE": c.MQIACF_REPLACE, "PURGE": c.MQIACF_PURGE}
 # They choose nothing where there is only one; IBM MQ's defaults are these.

@@ -1,7 +1,5 @@
 """The PCF commands that the bridge accepts: the MQSC command and the parameters of each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -10,12 +8,12 @@ from commands.broker.attribute_kinds import Attribute, words
 from commands.broker.subscription_attributes import DISPLAY_TYPE, DURABLE, SUB_ID, SUB_TYPE
 from commands.mqsc.attributes import CLUSTER, CLUSTER_NAMELIST
 from commands.mqsc.channel_attributes import CHANNEL_TYPE, CONNECTION
-from commands.mqsc.model import Command
 from commands.mqsc.pcf import attributes as a
+from commands.mqsc.script import Command
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError
+from rfh2.pcf import Cfin, Parameter
 from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, MQRCCF_CFH_COMMAND_ERROR
-from rfh2.pcf_parameters import Cfin, Parameter
 
 
 @dataclass(frozen=True, slots=True)

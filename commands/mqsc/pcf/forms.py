@@ -4,29 +4,14 @@ Reading raises CommandError with the reason that IBM documents for a parameter o
 cannot have (4005).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
-from commands.broker.attribute_kinds import (
-    Attribute,
-    Bits,
-    Choice,
-    Custom,
-    Hexadecimal,
-    Kind,
-    Name,
-    Names,
-    Number,
-    Shown,
-    Text,
-    WordList,
-)
+from commands.broker import attribute_kinds as kinds
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import CommandError, DecodeError
+from rfh2.pcf import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_ERROR
 from rfh2.pcf_names import MQRCCF_STRUCTURE_TYPE_ERROR
-from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
 NAME_LENGTH: Final = 48
 
@@ -63,56 +48,56 @@ def names_of(parameter: Parameter) -> tuple[str, ...]:
         raise parameter_error(error.reason, parameter.parameter, error.why) from error
 
 
-def texts_of(kind: Kind, parameter: Parameter) -> tuple[str, ...]:
+def texts_of(kind: kinds.Kind, parameter: Parameter) -> tuple[str, ...]:
     """The text of each value of a keyword. Raises CommandError."""
     match kind:
-        case Text() | Name() | Custom():
+        case kinds.Text() | kinds.Name() | kinds.Custom():
             return (text_of(parameter),)
-        case Bits():
+        case kinds.Bits():
             return (",".join(kind.show(integer_of(parameter))),)
-        case Choice() | Number():
+        case kinds.Choice() | kinds.Number():
             return (_word(kind, integer_of(parameter), parameter.parameter),)
-        case Names():
+        case kinds.Names():
             return names_of(parameter)
-        case Hexadecimal():
+        case kinds.Hexadecimal():
             if not isinstance(parameter, Cfbs):
                 raise _wrong_type(parameter)
             return (parameter.data.hex().upper(),)
-        case WordList():
+        case kinds.WordList():
             return _words(kind, parameter)
 
 
-def filter_text(kind: Kind, value: int | str | bytes) -> str:
+def filter_text(kind: kinds.Kind, value: int | str | bytes) -> str:
     """The text of a value that stands in a filter. Raises CommandError."""
     match kind:
-        case Bits():
+        case kinds.Bits():
             return ",".join(kind.show(int(value)))
-        case Choice() | Number():
+        case kinds.Choice() | kinds.Number():
             return _word(kind, int(value), 0)
-        case Hexadecimal():
+        case kinds.Hexadecimal():
             return value.hex().upper() if isinstance(value, bytes) else str(value)
-        case WordList():
+        case kinds.WordList():
             raise parameter_error(MQRCCF_STRUCTURE_TYPE_ERROR, 0, f"{value!r} cannot be compared with a list")
         case _:
             return str(value).rstrip(" ")
 
 
-def parameter_of(attribute: Attribute, shown: Shown) -> Parameter | None:
+def parameter_of(attribute: kinds.Attribute, shown: kinds.Shown) -> Parameter | None:
     """The parameter for what DISPLAY shows; None for an integer that is not known."""
     kind, number = attribute.kind, attribute.number
     match kind:
-        case Text() | Name() | Custom():
+        case kinds.Text() | kinds.Name() | kinds.Custom():
             return Cfst.of(number, str(shown).ljust(kind.filled_to), UTF8_CCSID)
-        case Choice() | Number():
+        case kinds.Choice() | kinds.Number():
             value = shown if isinstance(shown, int) else kind.numbers.get(str(shown))
             return None if value is None else Cfin(number, value)
-        case Bits():
+        case kinds.Bits():
             return Cfin(number, sum(kind.numbers[name] for name in (shown if isinstance(shown, tuple) else ())))
-        case Names():
+        case kinds.Names():
             return names_parameter(number, shown if isinstance(shown, tuple) else ())
-        case Hexadecimal():
+        case kinds.Hexadecimal():
             return Cfbs.of(number, bytes.fromhex(str(shown)))
-        case WordList():
+        case kinds.WordList():
             listed = shown if isinstance(shown, tuple) else (str(shown),)
             return Cfil(number, tuple(kind.numbers[word] for word in listed))
 
@@ -122,14 +107,14 @@ def names_parameter(number: int, names: tuple[str, ...], length: int = NAME_LENG
     return Cfsl.of(number, tuple(name.ljust(length) for name in names), UTF8_CCSID)
 
 
-def _word(kind: Choice | Number, value: int, number: int) -> str:
+def _word(kind: kinds.Choice | kinds.Number, value: int, number: int) -> str:
     word = next((word for word, own in kind.numbers.items() if own == value), None)
-    if word is None and isinstance(kind, Choice):
+    if word is None and isinstance(kind, kinds.Choice):
         raise parameter_error(MQRCCF_ATTR_VALUE_ERROR, number, f"parameter {number} cannot be {value}")
     return str(value) if word is None else word
 
 
-def _words(kind: WordList, parameter: Parameter) -> tuple[str, ...]:
+def _words(kind: kinds.WordList, parameter: Parameter) -> tuple[str, ...]:
     if not isinstance(parameter, Cfil):
         raise _wrong_type(parameter)
     known = {value: word for word, value in kind.numbers.items()}

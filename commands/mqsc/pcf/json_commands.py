@@ -9,17 +9,24 @@ keywords in small letters, values as DISPLAY has them, a switch (SHARE, TRIGGER)
 taken as they are written: nothing is folded to capitals but words that MQSC itself defines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.mqsc.answers import Answer
-from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS, Command, Condition, Keyword, Statement, Value
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import PcfCommand, about_command
-from commands.mqsc.script import parse, syntax_error
+from commands.mqsc.script import (
+    OBJECT_SYNONYMS,
+    VERB_SYNONYMS,
+    Command,
+    Condition,
+    Keyword,
+    Statement,
+    Value,
+    parse,
+    syntax_error,
+)
 from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK

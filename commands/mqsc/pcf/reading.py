@@ -5,39 +5,23 @@ is found by whoever carries it out. Attributes of IBM MQ that the bridge does no
 MQSC's are; MQSC says so, and PCF cannot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.broker.objects import Objects
-from commands.mqsc.model import Command, Condition, Keyword, Statement, Value
 from commands.mqsc.pcf import attributes as a
 from commands.mqsc.pcf.commands import COMMANDS, PcfCommand, about_command
 from commands.mqsc.pcf.forms import filter_text, integer_of, names_of, parameter_error, text_of, texts_of
-from commands.mqsc.script import parse, syntax_error
-from rfh2 import pcf_admin_names as c
+from commands.mqsc.script import Command, Condition, Keyword, Statement, Value, parse, syntax_error
+from rfh2 import pcf_admin_names as c, pcf_names
 from rfh2.errors import CommandError, DecodeError
-from rfh2.pcf import Pcf
-from rfh2.pcf_names import (
-    MQCFC_LAST,
-    MQCFT_COMMAND,
-    MQCFT_COMMAND_XR,
-    MQRCCF_CFH_COMMAND_ERROR,
-    MQRCCF_CFH_TYPE_ERROR,
-    MQRCCF_CFIN_DUPLICATE_PARM,
-    MQRCCF_CFIN_PARM_ID_ERROR,
-    MQRCCF_CFST_DUPLICATE_PARM,
-    MQRCCF_CFST_PARM_ID_ERROR,
-    MQRCCF_PARM_COUNT_TOO_SMALL,
-)
-from rfh2.pcf_parameters import Cfbf, Cfbs, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter
+from rfh2.pcf import Cfbf, Cfbs, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter, Pcf
 
 # (parameter that cannot stand here, parameter that is given twice), by structure.
 _REASONS: Final = {
-    Cfin: (MQRCCF_CFIN_PARM_ID_ERROR, MQRCCF_CFIN_DUPLICATE_PARM),
-    Cfst: (MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFST_DUPLICATE_PARM),
+    Cfin: (pcf_names.MQRCCF_CFIN_PARM_ID_ERROR, pcf_names.MQRCCF_CFIN_DUPLICATE_PARM),
+    Cfst: (pcf_names.MQRCCF_CFST_PARM_ID_ERROR, pcf_names.MQRCCF_CFST_DUPLICATE_PARM),
     Cfsl: (3033, 3066),
     Cfil: (c.MQRCCF_CFIL_PARM_ID_ERROR, 3026),
     Cfbs: (3256, 3254),
@@ -91,11 +75,11 @@ class Request:
 
 def read(pcf: Pcf, objects: Objects) -> Request:
     """The request in *pcf*. Raises CommandError, the parameter in error among its tags."""
-    if pcf.type not in (MQCFT_COMMAND, MQCFT_COMMAND_XR):
-        raise CommandError(MQRCCF_CFH_TYPE_ERROR, why=f"Type is {pcf.type}, not MQCFT_COMMAND")
+    if pcf.type not in (pcf_names.MQCFT_COMMAND, pcf_names.MQCFT_COMMAND_XR):
+        raise CommandError(pcf_names.MQRCCF_CFH_TYPE_ERROR, why=f"Type is {pcf.type}, not MQCFT_COMMAND")
     if pcf.msg_seq_number != 1:
         raise CommandError(c.MQRCCF_CFH_MSG_SEQ_NUMBER_ERR, why=f"MsgSeqNumber is {pcf.msg_seq_number}, not 1")
-    if pcf.control != MQCFC_LAST:
+    if pcf.control != pcf_names.MQCFC_LAST:
         raise CommandError(c.MQRCCF_CFH_CONTROL_ERROR, why=f"Control is {pcf.control}, not MQCFC_LAST")
     if pcf.command == c.MQCMD_ESCAPE:
         return _escaped(pcf.parameters)
@@ -105,7 +89,7 @@ def read(pcf: Pcf, objects: Objects) -> Request:
         raise CommandError(c.MQRCCF_EVENTS_DISABLED, why=why)
     if about is None:
         named = f"{pcf.command} {c.COMMANDS.get(pcf.command, '')}".rstrip()
-        raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=f"command {named} is not known here")
+        raise CommandError(pcf_names.MQRCCF_CFH_COMMAND_ERROR, why=f"command {named} is not known here")
     return _Reader(about).read(pcf.parameters, objects)
 
 
@@ -114,7 +98,7 @@ def _escaped(parameters: Sequence[Parameter]) -> Request:
     given = {parameter.parameter: parameter for parameter in parameters}
     for number in (c.MQIACF_ESCAPE_TYPE, c.MQCACF_ESCAPE_TEXT):
         if number not in given:
-            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
+            raise parameter_error(pcf_names.MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
     kind = integer_of(given[c.MQIACF_ESCAPE_TYPE])
     if kind != c.MQET_MQSC:
         raise CommandError(c.MQRCCF_ESCAPE_TYPE_ERROR, why=f"EscapeType is {kind}, not MQET_MQSC")
@@ -154,15 +138,15 @@ class _Reader:
             self._parameter(parameter)
         required = about.copy.target if about.copy is not None else about.name
         if required and self._name is None and (not about.instead or about.instead not in seen):
-            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, required, f"parameter {required} is required")
+            raise parameter_error(pcf_names.MQRCCF_PARM_COUNT_TOO_SMALL, required, f"parameter {required} is required")
         if about.copy is not None and about.copy.source not in seen:
             source = about.copy.source
-            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, source, f"parameter {source} is required")
+            raise parameter_error(pcf_names.MQRCCF_PARM_COUNT_TOO_SMALL, source, f"parameter {source} is required")
         for keyword, word in about.defaults.items():
             self._keywords.setdefault(keyword, _keyword(keyword, word))
         if about.target == "CONN" and "CONNID" not in self._keywords:
             number = a.CONNECTION_ID.number
-            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
+            raise parameter_error(pcf_names.MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
         if about.verb == "DISPLAY" and (about.names or not (about.selectors in seen and self._selected)):
             self._keywords.setdefault("ALL", Keyword("ALL", None))
         return self._request(objects)
@@ -269,7 +253,7 @@ class _Reader:
             return given.values[0].text
         if self._about.verb == "DEFINE":
             number = a.QUEUE_TYPE.number
-            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
+            raise parameter_error(pcf_names.MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
         return "QALIAS" if self._name in objects.aliases else "QLOCAL"
 
     def _record_scope(self) -> None:

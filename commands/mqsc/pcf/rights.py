@@ -16,8 +16,6 @@ checked before the first record is set. Whoever runs ``qpubsub mqsc`` may do eve
 manager are his.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -25,7 +23,7 @@ from commands.broker.attribute_kinds import Shown
 from commands.broker.authority import RecordedAuthority, queue_on_the_way
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import is_generic
-from commands.mqsc.model import Command
+from commands.mqsc.script import Command
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 from rfh2.errors import CommandError
 from streams.topic_strings import SEPARATOR

@@ -4,8 +4,6 @@ A command that fails is answered with its reason and the parameter in error, whe
 MQRCCF_COMMAND_FAILED alone, which is the last response of every command that failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,21 +16,12 @@ from commands.mqsc.pcf.attributes import QUEUE_KIND
 from commands.mqsc.pcf.commands import PcfCommand, command_number
 from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
 from commands.mqsc.pcf.reading import Request
-from rfh2 import pcf_admin_names as c
+from rfh2 import pcf_admin_names as c, pcf_names
 from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
-from rfh2.pcf import Pcf
-from rfh2.pcf_names import (
-    MQCFC_LAST,
-    MQCFC_NOT_LAST,
-    MQCFT_RESPONSE,
-    MQIACF_PARAMETER_ID,
-    MQRCCF_CFIN_PARM_ID_ERROR,
-    MQRCCF_PARM_COUNT_TOO_SMALL,
-)
-from rfh2.pcf_parameters import Cfil, Cfin, Cfst, Parameter
+from rfh2.pcf import Cfil, Cfin, Cfst, Parameter, Pcf
 
 # The reason that IBM documents where MQSC has this message. AMQ8147 and AMQ8150 depend on the command.
 _REASONS: Final = {
@@ -40,11 +29,11 @@ _REASONS: Final = {
     "AMQ8143": 2055,  # MQRC_Q_NOT_EMPTY
     "AMQ8148": 3160,  # MQRCCF_OBJECT_IN_USE
     "AMQ8151": 4002,  # MQRCCF_OBJECT_WRONG_TYPE
-    "AMQ8405": MQRCCF_CFIN_PARM_ID_ERROR,
+    "AMQ8405": pcf_names.MQRCCF_CFIN_PARM_ID_ERROR,
     "AMQ8411": 3095,  # MQRCCF_CFST_CONFLICTING_PARM
     "AMQ8412": c.MQRCCF_ATTR_VALUE_ERROR,
     "AMQ8413": 3011,  # MQRCCF_CFST_STRING_LENGTH_ERR
-    "AMQ8421": MQRCCF_PARM_COUNT_TOO_SMALL,
+    "AMQ8421": pcf_names.MQRCCF_PARM_COUNT_TOO_SMALL,
     "AMQ8424": 4008,  # MQRCCF_OBJECT_NAME_ERROR
     "AMQ8425": c.MQRCCF_ATTR_VALUE_ERROR,
     "AMQ8554": 3068,  # MQRCCF_CFSL_COUNT_ERROR
@@ -86,7 +75,7 @@ def failure(command: int, error: CommandError, order: ByteOrder) -> Iterator[Pcf
     told = dict(error.tags)
     parameters: tuple[Parameter, ...] = ()
     if "ParmId" in told:
-        parameters = (Cfin(MQIACF_PARAMETER_ID, int(told["ParmId"])),)
+        parameters = (Cfin(pcf_names.MQIACF_PARAMETER_ID, int(told["ParmId"])),)
     elif "Selector" in told:
         parameters = (Cfin(c.MQIACF_SELECTOR, int(told["Selector"])),)
     says: list[_Says] = [(MQRCCF_COMMAND_FAILED, ())]
@@ -170,7 +159,7 @@ def _responses(command: int, comp_code: int, says: Iterable[_Says], order: ByteO
         return Pcf(
             command,
             parameters,
-            type=MQCFT_RESPONSE,
+            type=pcf_names.MQCFT_RESPONSE,
             msg_seq_number=number,
             control=control,
             comp_code=comp_code,
@@ -180,7 +169,7 @@ def _responses(command: int, comp_code: int, says: Iterable[_Says], order: ByteO
 
     for count, following in enumerate(says):
         if waiting is not None:
-            yield response(waiting, count, MQCFC_NOT_LAST)
+            yield response(waiting, count, pcf_names.MQCFC_NOT_LAST)
         waiting = following
     if waiting is not None:
-        yield response(waiting, count + 1, MQCFC_LAST)
+        yield response(waiting, count + 1, pcf_names.MQCFC_LAST)

@@ -27,12 +27,11 @@ from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import ANY, Match, Search, descriptors_of_group
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
-from rfh2.chain import ccsid_behind, decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.conversion import convert
 from rfh2.errors import DecodeError, QueueError
 from rfh2.layouts import MQMD2
-from rfh2.message import decode
+from rfh2.message import ccsid_behind, decode, decode_chain
 from rfh2.mqmd import Mqmd, RawMqmd, read_mqmd
 from rfh2.rfh2 import Rfh2
 from streams.selectors import message_properties

@@ -32,13 +32,12 @@ from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Match, Search
 from rfh2 import mqi_constants as m
 from rfh2.ccsid import ByteOrder
-from rfh2.chain import decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQFMT_XMIT_Q_HEADER, MQPER_PERSISTENCE_AS_Q_DEF
 from rfh2.errors import DecodeError, QueueError
 from rfh2.layouts import MQMD1
-from rfh2.mqmd import Mqmd, RawMqmd, in_form
+from rfh2.message import decode_chain
+from rfh2.mqmd import Mqmd, RawMqmd, Xqh, decode_xqh, in_form
 from rfh2.rfh2 import Rfh2
-from rfh2.xqh import Xqh, decode_xqh
 
 _AT: Final = MQMD1.slices()
 _MSG_ID, _CORREL_ID, _USER = _AT["MsgId"], _AT["CorrelId"], _AT["UserIdentifier"]

@@ -19,13 +19,12 @@ from pydantic import ValidationError
 from commands.broker.authority import GroupsOf
 from commands.broker.core import BrokerCore
 from commands.broker.counts import Counts
-from commands.broker.exit_calls import ExitCalls, PublishExitFailedError
+from commands.broker.descriptor import Ids, Origin
+from commands.broker.exit_calls import ExitCalls, PublishExitFailedError, Undo
 from commands.broker.forward import Forwarder
-from commands.broker.identifiers import Ids, Origin
 from commands.broker.outcome import Arrival
 from commands.broker.puts import DeadLetters, Outgoing, PutKind
 from commands.broker.respond import reply_descriptor
-from commands.broker.undo import Undo
 from commands.headers.response import Completion
 from commands.qmgr.delivery import Backlog
 from commands.qmgr.link_port import Administered

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.broker.identifiers import message_id
+from commands.broker.descriptor import message_id
 from commands.broker.objects import TEMPORARY, new_queue
 from commands.broker.times import to_microseconds
 from commands.disk.errors import UnknownQueueError

@@ -15,7 +15,7 @@ from commands.qmgr.mqi.handles import Branch, BranchState, ConnectedProgram
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from rfh2.channel import xa
+from rfh2.channel import segments as xa
 from rfh2.mqi_constants import MQCC_FAILED, MQRC_BACKED_OUT
 
 _BEFORE: Final = {xa.TMJOIN: BranchState.ENDED, xa.TMRESUME: BranchState.SUSPENDED}

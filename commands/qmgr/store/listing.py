@@ -15,7 +15,7 @@ child is sought behind all that is below that one. So a level costs two seeks or
     Sport  Sport!  Sport/Golf  Sport/Soccer/A  Sport/Soccer/B
     below the root: Sport, Sport! (Sport/Golf is below Sport, which was found)    below Sport: Golf, Soccer (2 below)
 
-A chain of levels at which nothing is, and which have one child each, is one node, as in ``streams.outline``.
+A chain of levels at which nothing is, and which have one child each, is one node, as in ``commands.explain.pictures``.
 """
 
 from __future__ import annotations

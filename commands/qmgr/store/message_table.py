@@ -46,7 +46,7 @@ from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQAT_BROKER, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import DecodeError, EncodeError, MessageRefusedError, QueueError
-from rfh2.inherited_ccsids import put_descriptor, resolved_body
+from rfh2.message import put_descriptor, resolved_body
 from rfh2.mqmd import Mqmd
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"

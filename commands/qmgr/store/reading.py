@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
+from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of
 from commands.broker.state import subscription_of
 from commands.broker.times import from_microseconds
 from commands.disk.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
@@ -215,9 +215,7 @@ def _objects(definitions: list[Definition], path: str) -> Objects:
     if qmgr is None:
         raise StoreDamagedError.unreadable(path, "queue manager's own definition")
     objects = Objects(qmgr)
-    for default in definitions_in(objects):
-        if not isinstance(default, QueueManager):
-            objects.delete(kind_of(default), default.name)
+    objects.forget()
     for definition in definitions:
         objects.put(definition)
     return objects

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from commands.broker.context import semantics_of
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import Copies, Outgoing, PutKind
+from commands.broker.reading import natural_queue
 from commands.broker.times import EPOCH
-from commands.broker.trace import Trace
 from commands.headers.response import Completion
 from commands.model import (
     DeletePublication,
@@ -22,26 +24,13 @@ from commands.model import (
     RequestUpdate,
 )
 from commands.mqsc.broker import Broker
-from commands.replay.analysis.tables import (
-    APPLICATIONS,
-    DUPLICATES,
-    ERRORS,
-    MINUTES,
-    QMGRS,
-    REASONS,
-    SECONDS,
-    STREAMS,
-    SUBSCRIPTIONS,
-    TOPICS,
-    Fact,
-    Row,
-    Table,
-    TableCounts,
-    TableView,
-)
-from commands.replay.arrivals import Arrivals
+from commands.replay.analysis import tables
+from commands.replay.arrivals import Arrivals, in_order
 from commands.replay.differences.observe import descriptor_of
+from commands.replay.frames import messages_of, needing_pyarrow
 from rfh2.captured import CapturedMessage
+from rfh2.captures.reading import read_captures
+from rfh2.errors import CaptureError
 from rfh2.mqmd import name_of
 from streams.operations import Delivery, PublishToTopic, SubscriptionAdded
 from streams.patterns import written_topic
@@ -75,13 +64,13 @@ class _Seen:
         return [put for put in self.outcome.puts if put.kind is kind]
 
 
-def defined(qmgr: str, subscriptions: Iterable[Subscription]) -> Iterator[Fact]:
+def defined(qmgr: str, subscriptions: Iterable[Subscription]) -> Iterator[tables.Fact]:
     """The subscriptions that the setup defined."""
     for subscription in subscriptions:
         yield _of_subscription(qmgr, subscription, (0, 0), BY_SETUP, None)
 
 
-def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome) -> Iterator[Fact]:
+def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome) -> Iterator[tables.Fact]:
     """The facts about one message that are counted. outcome: with its trace."""
     trace = outcome.trace
     # A refused command put nothing.
@@ -104,39 +93,39 @@ def _program(arrival: Arrival) -> tuple[str, str]:
     return name_of(mqmd.put_appl_name), user
 
 
-def _traffic(seen: _Seen) -> Iterator[Fact]:
+def _traffic(seen: _Seen) -> Iterator[tables.Fact]:
     arrival, outcome, at = seen.arrival, seen.outcome, seen.at
     size = len(arrival.body)
     deliveries, responses, dead = (len(seen.puts(kind)) for kind in PutKind)
     publications = int(isinstance(outcome.command, Publish))
     error, passed = int(outcome.completion is Completion.ERROR), int(outcome.completion is None)
     sums = (1, size, publications, deliveries, responses, dead, error, passed)
-    yield Fact(QMGRS.name, (seen.qmgr,), sums, arrival.seq, at)
+    yield tables.Fact(tables.QMGRS.name, (seen.qmgr,), sums, arrival.seq, at)
     sums_of_queue = (1, size, publications, deliveries, error, passed)
-    yield Fact(STREAMS.name, (seen.qmgr, arrival.queue), sums_of_queue, arrival.seq, at)
+    yield tables.Fact(tables.STREAMS.name, (seen.qmgr, arrival.queue), sums_of_queue, arrival.seq, at)
     kinds = tuple(int(isinstance(outcome.command, kind)) for kind in _KINDS)
     of_program = (1, size, *kinds, int(not any(kinds)), deliveries, error)
-    yield Fact(APPLICATIONS.name, (seen.qmgr, seen.application, seen.user), of_program, arrival.seq, at)
+    yield tables.Fact(tables.APPLICATIONS.name, (seen.qmgr, seen.application, seen.user), of_program, arrival.seq, at)
     if at is not None:
         second = at.replace(microsecond=0)
         of_moment = (1, publications, deliveries, error)
-        yield Fact(MINUTES.name, (second.replace(second=0),), of_moment, arrival.seq, at)
-        yield Fact(SECONDS.name, (second,), of_moment, arrival.seq, at)
+        yield tables.Fact(tables.MINUTES.name, (second.replace(second=0),), of_moment, arrival.seq, at)
+        yield tables.Fact(tables.SECONDS.name, (second,), of_moment, arrival.seq, at)
 
 
-def _topics(seen: _Seen) -> Iterator[Fact]:
+def _topics(seen: _Seen) -> Iterator[tables.Fact]:
     seq, at, queue = seen.arrival.seq, seen.at, seen.arrival.queue
     for operation in seen.published:
         size = len(operation.publication.message.body)
         sums = (1, size, 0, int(operation.retain), 0)
-        yield Fact(TOPICS.name, (seen.qmgr, operation.topic_string), sums, seq, at, (queue,))
+        yield tables.Fact(tables.TOPICS.name, (seen.qmgr, operation.topic_string), sums, seq, at, (queue,))
     given = Counter((delivery.topic_string, delivery.from_retained) for delivery in seen.deliveries)
     for (topic, read), count in given.items():
         sums = (0, 0, 0, 0, count) if read else (0, 0, count, 0, 0)
-        yield Fact(TOPICS.name, (seen.qmgr, topic), sums, seq, at, (queue,))
+        yield tables.Fact(tables.TOPICS.name, (seen.qmgr, topic), sums, seq, at, (queue,))
 
 
-def _subscriptions(seen: _Seen) -> Iterator[Fact]:
+def _subscriptions(seen: _Seen) -> Iterator[tables.Fact]:
     seq, at = seen.arrival.seq, seen.at
     for effect in seen.outcome.effects:
         if isinstance(effect, SubscriptionAdded):
@@ -148,7 +137,7 @@ def _subscriptions(seen: _Seen) -> Iterator[Fact]:
 
 def _of_subscription(
     qmgr: str, subscription: Subscription, sums: tuple[int, int], seq: int, at: datetime | None
-) -> Fact:
+) -> tables.Fact:
     s = subscription
     words = (
         s.user,
@@ -162,7 +151,9 @@ def _of_subscription(
         s.wildcard.value,
         _options(s),
     )
-    return Fact(SUBSCRIPTIONS.name, (qmgr, s.sub_id.hex()), sums, seq, at, tuple(word or "" for word in words))
+    return tables.Fact(
+        tables.SUBSCRIPTIONS.name, (qmgr, s.sub_id.hex()), sums, seq, at, tuple(word or "" for word in words)
+    )
 
 
 def _options(subscription: Subscription) -> str:
@@ -171,7 +162,7 @@ def _options(subscription: Subscription) -> str:
     return " ".join(word.value for word, is_set in words if is_set)
 
 
-def _duplicates(seen: _Seen) -> Iterator[Fact]:
+def _duplicates(seen: _Seen) -> Iterator[tables.Fact]:
     """Messages to one subscriber about one topic of one publication."""
     together: dict[tuple[str, str, bytes, str], list[tuple[Subscription, Outgoing]]] = {}
     puts = seen.puts(PutKind.PUBLICATION)
@@ -185,10 +176,12 @@ def _duplicates(seen: _Seen) -> Iterator[Fact]:
             size = sum(len(put.body) for _, put in several[1:])
             where = _subscriber(seen.qmgr, several[0][0])
             sums = (1, len(several) - 1, size)
-            yield Fact(DUPLICATES.name, (seen.qmgr, where, names), sums, seen.arrival.seq, seen.at, (topic,))
+            yield tables.Fact(
+                tables.DUPLICATES.name, (seen.qmgr, where, names), sums, seen.arrival.seq, seen.at, (topic,)
+            )
 
 
-def _errors(seen: _Seen) -> Iterator[Fact]:
+def _errors(seen: _Seen) -> Iterator[tables.Fact]:
     outcome = seen.outcome
     if outcome.completion not in (Completion.ERROR, Completion.WARNING):
         return
@@ -196,8 +189,10 @@ def _errors(seen: _Seen) -> Iterator[Fact]:
     completion, reason = outcome.completion.value, outcome.reason or 0
     key = (seen.qmgr, completion, reason, seen.application, seen.user, command)
     sums = (1, len(seen.puts(PutKind.RESPONSE)), len(seen.puts(PutKind.DEADLETTER)))
-    yield Fact(REASONS.name, (completion, reason, command), sums, seen.arrival.seq, seen.at, (outcome.why,))
-    yield Fact(ERRORS.name, key, sums, seen.arrival.seq, seen.at, (outcome.why,))
+    yield tables.Fact(
+        tables.REASONS.name, (completion, reason, command), sums, seen.arrival.seq, seen.at, (outcome.why,)
+    )
+    yield tables.Fact(tables.ERRORS.name, key, sums, seen.arrival.seq, seen.at, (outcome.why,))
 
 
 def _subscriber(qmgr: str, subscription: Subscription) -> str:
@@ -220,7 +215,7 @@ class LocalAnalysis:
         self._setup, self._semantics = setup, semantics
         self._brokers: dict[str, Broker] = {}
         self._arrivals = Arrivals()
-        self._counts = TableCounts()
+        self._counts = tables.TableCounts()
 
     def take(self, message: CapturedMessage, *, counted: bool = True) -> None:
         """Analyse one message. counted: whether it is in the tables; it changes the broker in either case.
@@ -240,11 +235,49 @@ class LocalAnalysis:
         else:
             broker.process(arrival)
 
-    def rows(self, of: Table | TableView) -> list[Row]:
+    def rows(self, of: tables.Table | tables.TableView) -> list[tables.Row]:
         """All rows of a table or a view, sorted."""
         return self._counts.rows(of)
 
-    def look(self, of: Table | TableView, most: int | None) -> tuple[int, Sequence[Row]]:
+    def look(self, of: tables.Table | tables.TableView, most: int | None) -> tuple[int, Sequence[tables.Row]]:
         """How many rows a table or a view has, and the first *most* of them (None: all)."""
         rows = self.rows(of)
         return len(rows), rows[:most]
+
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def analysis_to_batches(
+    source: Path | str | BinaryIO,
+    table: str,
+    format: str = "auto",  # noqa: A002 - as in read_captures
+    *,
+    setup: str = "",
+    semantics: str = "v7",
+    on_problem: Callable[[CaptureError], None] | None = None,
+) -> pa.RecordBatchReader:
+    """A table of the analysis of a capture (docs/analysis.md).
+
+    table: its name, such as ``topics`` or ``never_matched``. The rest is as for ``puts_to_batches``; the whole capture
+    is read before there is a batch. Raises ValueError for another name.
+    """
+    with needing_pyarrow(source):
+        import pyarrow as pa  # noqa: PLC0415 - an extra
+
+        from commands.replay.analysis.files import arrow_table_schema  # noqa: PLC0415
+    known = {each.name: each for each in (*tables.TABLES, *tables.VIEWS)}
+    if table not in known:
+        raise ValueError(f"there is no table {table}: use {', '.join(known)}")
+    of = known[table]
+    schema = arrow_table_schema(of.table if isinstance(of, tables.TableView) else of)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        analysis = LocalAnalysis(setup, semantics)
+        for message in in_order(messages_of(records, on_problem)):
+            analysis.take(message)
+        yield from pa.Table.from_pylist(analysis.rows(of), schema=schema).to_batches()
+
+    records = read_captures(source, format, default_queue=natural_queue)
+    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -1,7 +1,5 @@
 """The report as one HTML page: what is wrong first, then traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -20,15 +18,17 @@ from commands.pages import (
     timeline,
 )
 from commands.replay.analysis.report import (
+    HEADS,
     LIKELY_DETAIL,
     LIKELY_REASON,
     SECTIONS,
     AnalysisReport,
     Asked,
     Section as ReportSection,
+    cell_text,
+    shown_columns,
 )
 from commands.replay.analysis.tables import DUPLICATES, ERRORS, NEVER_MATCHED, NEVER_SUBSCRIBED, REASONS, UNREAD
-from commands.replay.analysis.text import HEADS, cell_text, shown_columns
 
 _SERIES: Final = {
     "messages": Series("messages", "blue"),

@@ -2,9 +2,16 @@
 
 from commands.replay.differences.causes import Causes
 from commands.replay.differences.explain import Explainer
-from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.observe import BothVersions, ComparedMessage, Observed
-from commands.replay.differences.report import RULES, DifferenceReport, DifferenceRule, DifferenceTally
+from commands.replay.differences.report import (
+    FINDING,
+    RULES,
+    Change,
+    DifferenceReport,
+    DifferenceRule,
+    DifferenceTally,
+    PutDifference,
+)
 
 __all__ = [
     "FINDING",

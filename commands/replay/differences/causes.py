@@ -5,28 +5,13 @@ The same is true for a command that finds a subscription in one version and not 
 has signs, though no put differs in a replay: a person has to check them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from commands.broker.objects import ADMIN_STREAM, DEFAULT_STREAM
-from commands.broker.queue_names import is_dynamic_name
+from commands import model
+from commands.broker.objects import ADMIN_STREAM, DEFAULT_STREAM, is_dynamic_name
 from commands.broker.register import is_metatopic
-from commands.model import (
-    Command,
-    DeletePublication,
-    DeregisterPublisher,
-    DeregisterSubscriber,
-    Publish,
-    PubOpt,
-    RegisterPublisher,
-    RegisterSubscriber,
-    RegOpt,
-    RequestUpdate,
-)
-from commands.replay.differences.model import FINDING
 from commands.replay.differences.observe import (
     ComparedMessage,
     ForSubscriber,
@@ -36,23 +21,15 @@ from commands.replay.differences.observe import (
     key_of,
     same,
 )
-from rfh2.constants import (
-    MQPER_PERSISTENT,
-    MQRC_SELECTOR_NOT_ALTERABLE,
-    MQRC_TOPIC_NOT_ALTERABLE,
-    MQRCCF_DUPLICATE_IDENTITY,
-    MQRCCF_DUPLICATE_SUBSCRIPTION,
-    MQRCCF_TOPIC_ERROR,
-    MQRCCF_UNKNOWN_STREAM,
-    MQRCCF_WRONG_USER,
-)
+from commands.replay.differences.report import FINDING
+from rfh2 import constants as mq
 from rfh2.mqmd import name_of
-from streams.char_wildcards import has_char_wildcards
 from streams.operations import Effect, SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
+from streams.patterns import has_char_wildcards
 from streams.subscriptions import PublicationFormat, Subscription
 from streams.topic_objects import QUEUE_NAMELIST
 
-_NOT_ALTERABLE: Final = (MQRC_TOPIC_NOT_ALTERABLE, MQRC_SELECTOR_NOT_ALTERABLE)
+_NOT_ALTERABLE: Final = (mq.MQRC_TOPIC_NOT_ALTERABLE, mq.MQRC_SELECTOR_NOT_ALTERABLE)
 _EVENTS: Final = "$SYS/"
 
 Explained = tuple[str, str] | None
@@ -64,10 +41,10 @@ def of_command(step: ComparedMessage) -> Explained:
     command = step.new.outcome.command or step.old.outcome.command
     if command is None:
         return None
-    if (unlisted := of_unlisted_stream(step)) is not None or isinstance(command, DeletePublication):
+    if (unlisted := of_unlisted_stream(step)) is not None or isinstance(command, model.DeletePublication):
         return unlisted
     found = _of_sub_point(command, step)
-    if isinstance(command, Publish):
+    if isinstance(command, model.Publish):
         return found or of_publisher(step)
     # If there are several topics, a topic that is none of these may be the reason.
     metatopics = of_metatopics(command.topics) if all(map(is_metatopic, command.topics)) else None
@@ -92,9 +69,9 @@ def of_answers(step: ComparedMessage) -> Explained:
         return _by_identity(meant)
     if new in _NOT_ALTERABLE and old not in _NOT_ALTERABLE:
         return "D10", f"subscription {command.sub_name} is registered again with another topic or filter"
-    if old == MQRCCF_DUPLICATE_IDENTITY != new:
+    if old == mq.MQRCCF_DUPLICATE_IDENTITY != new:
         return "D13", "the identity belongs to another user"
-    if new == MQRCCF_WRONG_USER != old:
+    if new == mq.MQRCCF_WRONG_USER != old:
         return "D13", "what fits belongs to another user"
     return of_metatopics(command.topics) if meant is None else _by_identity(meant)
 
@@ -104,7 +81,7 @@ def of_unlisted_stream(step: ComparedMessage) -> Explained:
     old, new = step.old.outcome, step.new.outcome
     if old.completion is not None and new.completion is None:
         return "D34", f"{step.arrival.queue} is not in {QUEUE_NAMELIST}"
-    if new.reason == MQRCCF_UNKNOWN_STREAM != old.reason:
+    if new.reason == mq.MQRCCF_UNKNOWN_STREAM != old.reason:
         stream = None if new.command is None else new.command.stream_name
         return "D34", f"stream {stream} is not in {QUEUE_NAMELIST}"
     return None
@@ -113,21 +90,21 @@ def of_unlisted_stream(step: ComparedMessage) -> Explained:
 def of_publisher(step: ComparedMessage) -> Explained:
     """Whether the publisher speaks MQRFH2 on a stream queue."""
     command = step.new.outcome.command or step.old.outcome.command
-    by_mqrfh2 = isinstance(command, Publish) and command.header is PublicationFormat.RFH2
+    by_mqrfh2 = isinstance(command, model.Publish) and command.header is PublicationFormat.RFH2
     if not by_mqrfh2 or step.arrival.queue == DEFAULT_STREAM:
         return None
     return "D23", f"an MQRFH2 publisher put to {step.arrival.queue}"
 
 
-def _of_sub_point(command: Command, step: ComparedMessage) -> Explained:
+def _of_sub_point(command: model.Command, step: ComparedMessage) -> Explained:
     """Whether version 7 refuses the command's subscription point."""
     point = getattr(command, "sub_point", None)
-    if point and step.new.outcome.reason == MQRCCF_TOPIC_ERROR != step.old.outcome.reason:
+    if point and step.new.outcome.reason == mq.MQRCCF_TOPIC_ERROR != step.old.outcome.reason:
         return "D21", f"subscription point {point} is not defined"
     return None
 
 
-def _of_name(command: Command, step: ComparedMessage) -> Explained:
+def _of_name(command: model.Command, step: ComparedMessage) -> Explained:
     """Whether version 7 finds the command's name on another stream than the command means."""
     stream = None if command.stream_name == DEFAULT_STREAM else command.stream_name
     named = step.new.named
@@ -265,32 +242,34 @@ def signs_of(step: ComparedMessage) -> list[str]:
     command = step.new.outcome.command or step.old.outcome.command
     if command is None:
         return []
-    return list(_of_publication(command, step) if isinstance(command, Publish) else _of_registration(command, step))
+    return list(
+        _of_publication(command, step) if isinstance(command, model.Publish) else _of_registration(command, step)
+    )
 
 
-def _of_publication(command: Publish, step: ComparedMessage) -> Iterator[str]:
+def _of_publication(command: model.Publish, step: ComparedMessage) -> Iterator[str]:
     if ADMIN_STREAM in (command.stream_name, step.arrival.queue):
         yield "D05"
     # "As its queue" most often means nonpersistent, and the queue of version 6 is not known.
-    if command.has(PubOpt.RETAIN_PUB) and descriptor_of(step.arrival).persistence != MQPER_PERSISTENT:
+    if command.has(model.PubOpt.RETAIN_PUB) and descriptor_of(step.arrival).persistence != mq.MQPER_PERSISTENT:
         yield "D28"
     if any(delivery.subscription.format is not command.header for delivery in step.new.deliveries):
         yield "D31"
 
 
-def _of_registration(command: Command, step: ComparedMessage) -> Iterator[str]:
+def _of_registration(command: model.Command, step: ComparedMessage) -> Iterator[str]:
     if ADMIN_STREAM in (command.stream_name, step.arrival.queue):
         yield "D05"
-    if isinstance(command, RegisterPublisher | DeregisterPublisher):
+    if isinstance(command, model.RegisterPublisher | model.DeregisterPublisher):
         yield "D06"
-    if isinstance(command, RegisterSubscriber | DeregisterSubscriber | RequestUpdate):
+    if isinstance(command, model.RegisterSubscriber | model.DeregisterSubscriber | model.RequestUpdate):
         # Version 7 reads those of MQRFH by character as version 6 did.
         if command.header is PublicationFormat.RFH2 and any(map(has_char_wildcards, command.topics)):
             yield "D14"
         if is_dynamic_name(command.q_name or name_of(descriptor_of(step.arrival).reply_to_q)):
             yield "D17"
             yield "D18"
-    if isinstance(command, RegisterSubscriber):
+    if isinstance(command, model.RegisterSubscriber):
         yield from _premise_of_name(command, step)
         # Both versions answer ok, and a replay has none of the publications that version 6 made there itself.
         metatopic = of_metatopics(command.topics)
@@ -298,11 +277,11 @@ def _of_registration(command: Command, step: ComparedMessage) -> Iterator[str]:
             yield metatopic[0]
         if command.filter:
             yield "D30"
-    if isinstance(command, RegisterSubscriber | DeregisterSubscriber) and command.sub_identity is not None:
+    if isinstance(command, model.RegisterSubscriber | model.DeregisterSubscriber) and command.sub_identity is not None:
         yield "D32"
 
 
-def _premise_of_name(command: RegisterSubscriber, step: ComparedMessage) -> Iterator[str]:
+def _premise_of_name(command: model.RegisterSubscriber, step: ComparedMessage) -> Iterator[str]:
     """A name registered for another queue, which MQSUB does not alter; or a second name for a subscription."""
     if command.sub_name is None:
         return
@@ -314,8 +293,8 @@ def _premise_of_name(command: RegisterSubscriber, step: ComparedMessage) -> Iter
         named is not None
         and is_its_own
         and queue != (named.dest_qmgr, named.dest_queue)
-        and not command.has(RegOpt.NO_ALTER)
+        and not command.has(model.RegOpt.NO_ALTER)
     ):
         yield "D10"
-    if named is None and step.new.outcome.reason == MQRCCF_DUPLICATE_SUBSCRIPTION:
+    if named is None and step.new.outcome.reason == mq.MQRCCF_DUPLICATE_SUBSCRIPTION:
         yield "D25"

@@ -16,8 +16,6 @@ The brokers process everything else: what leaves something retained, and what re
 each publication in an MQRFH2. The same goes for a message before which something has expired.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -27,15 +25,14 @@ from typing import Final, NamedTuple
 from commands.broker.forward import delivered_topic
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Copies
-from commands.explain.reading import command_of, readable_command
+from commands.explain.problems import command_of, readable_command
 from commands.headers.response import Completion
 from commands.model import Publish
 from commands.replay.arrivals import Arrivals
 from commands.replay.differences.causes import signs_of
 from commands.replay.differences.explain import Explainer
-from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import BothVersions, ComparedMessage, Cutover, Observed
-from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
+from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally, PutDifference
 from commands.templates.parts import Parts, ShapeKey, parts_of
 from commands.templates.templates import has_no_other_header, is_fit
 from rfh2.captured import CapturedMessage

@@ -15,8 +15,8 @@ from commands.broker.puts import Copies, Outgoing
 from commands.headers.registry import parse
 from commands.model import Command, RequestUpdate
 from commands.replay.differences.causes import NO_RULE, Cause, Causes, Explained, of_publisher, of_unlisted_stream
-from commands.replay.differences.model import Change, PutDifference
 from commands.replay.differences.observe import ComparedMessage, Key, Observed, descriptor_of, key_of
+from commands.replay.differences.report import Change, PutDifference
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import QPubSubError
 from rfh2.layouts import MQMD1

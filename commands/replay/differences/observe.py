@@ -14,22 +14,16 @@ from commands.broker.context import V6_BROKER, Semantics
 from commands.broker.forward import MadePuts
 from commands.broker.identity import name_in_stream, name_without_stream
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import Copies, Outgoing, PutKind
 from commands.broker.reading import Reading
-from commands.broker.trace import Trace
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
 from commands.mqsc.broker import Broker
-from commands.replay.differences.model import FINDING
+from commands.replay.differences.report import FINDING
 from rfh2.errors import DecodeError
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import (
-    Delivery,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations as op
 from streams.patterns import written_topic
 from streams.subscribers import Identity
 from streams.subscriptions import Subscription
@@ -106,7 +100,7 @@ class Observed:
     """
 
     outcome: Outcome
-    deliveries: tuple[Delivery, ...] = ()
+    deliveries: tuple[op.Delivery, ...] = ()
     copies: tuple[Copies, ...] = ()
     touched: tuple[Subscription, ...] = ()
     named: Subscription | None = None
@@ -145,9 +139,11 @@ class Observed:
 def _touched(outcome: Outcome, now: datetime) -> Iterator[Subscription]:
     for effect in outcome.effects:
         match effect:
-            case SubscriptionRemoved(subscription) if subscription.expires_at is None or subscription.expires_at > now:
+            case op.SubscriptionRemoved(subscription) if (
+                subscription.expires_at is None or subscription.expires_at > now
+            ):
                 yield subscription
-            case SubscriptionAltered(before, _):
+            case op.SubscriptionAltered(before, _):
                 yield before
 
 
@@ -166,8 +162,8 @@ def _named(
     for subscription in touched:
         if subscription.name in names:
             return subscription
-    made = {e.subscription.sub_id for e in outcome.effects if isinstance(e, SubscriptionAdded)}
-    given = {e.after.sub_id for e in outcome.effects if isinstance(e, SubscriptionAltered)}
+    made = {e.subscription.sub_id for e in outcome.effects if isinstance(e, op.SubscriptionAdded)}
+    given = {e.after.sub_id for e in outcome.effects if isinstance(e, op.SubscriptionAltered)}
     for each in names:
         found = space.by_name(each, stream)
         if found is not None:

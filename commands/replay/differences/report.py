@@ -25,11 +25,57 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.periods import PeriodCounts
 from rfh2.errors import QPubSubError
+
+# One difference between what version 6 and version 7 put, and its columns in a file.
+
+FINDING: Final = "finding"
+"""The name in place of a rule for a difference that no rule explains."""
+
+
+class Change(StrEnum):
+    """What is different, seen from version 6.
+
+    GAINED, LOST: a publication that version 7 alone, or version 6 alone, puts. SPLIT: publications that are one message
+    in version 6 and several in version 7. CONTENT: the same publication, put with different content. ANSWER: another
+    response, or dead letter, or none.
+    """
+
+    GAINED = "gained"
+    LOST = "lost"
+    SPLIT = "split"
+    CONTENT = "content"
+    ANSWER = "answer"
+
+
+class PutDifference(BaseModel, frozen=True):
+    """One difference, in what one command leads to, for one subscriber or for the command's sender.
+
+    seq, time, qmgr, user, program, command: of the command; program is PutApplName. rule: D01 to D34, or ``finding``.
+    since: the earlier command that made the two differ, where it was one. queue, sub_name, sub_user: the subscriber's;
+    for an answer, where it goes, without sub_user. topic: as the subscriber sees. old, new: how many messages each
+    version puts or, of an answer, what it says. why: for people.
+    """
+
+    seq: int
+    time: datetime | None
+    qmgr: str
+    user: str
+    program: str
+    command: str | None
+    rule: str
+    since: int | None
+    change: Change
+    queue: str
+    sub_name: str | None
+    sub_user: str | None
+    topic: str | None
+    old: str
+    new: str
+    why: str
 
 
 class Seen(StrEnum):
@@ -136,13 +182,11 @@ _MOST_PLACES: Final = 1_000_000
 _ON: Final = " on "
 
 
-class ReportLine(BaseModel):
+class ReportLine(BaseModel, frozen=True):
     """One line of a table: how often each change was met. name: of the rule, the subscriber or the topic.
 
     first: the first difference of a subscriber.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     total: int
@@ -161,10 +205,8 @@ class RuleLine(ReportLine):
     examples: tuple[PutDifference, ...]
 
 
-class SignLine(BaseModel):
+class SignLine(BaseModel, frozen=True):
     """A rule for which the capture has signs. first_seq: the message with the first sign."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     title: str
@@ -173,13 +215,11 @@ class SignLine(BaseModel):
     first_seq: int
 
 
-class DeliveryLine(BaseModel):
+class DeliveryLine(BaseModel, frozen=True):
     """A queue with captured deliveries, and how many each version puts there.
 
     missing: of those captured, which the version does not put. only: which it puts, and which were not captured.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     qmgr: str
     queue: str
@@ -197,16 +237,14 @@ class DeliveryLine(BaseModel):
         return not self.missing_in_new and not self.only_in_new
 
 
-class DifferencePeriod(BaseModel):
+class DifferencePeriod(BaseModel, frozen=True):
     """Differences of a stretch of captured time that begins at *start*."""
-
-    model_config = ConfigDict(frozen=True)
 
     start: datetime
     changes: dict[Change, int]
 
 
-class DifferenceReport(BaseModel):
+class DifferenceReport(BaseModel, frozen=True):
     """What would change. messages: replayed. differing: commands of which the puts differ. findings: without a rule.
 
     subscribers, topics: those with differences, most first. deliveries: compared with what was captured on subscriber
@@ -214,8 +252,6 @@ class DifferenceReport(BaseModel):
     for them. timeline: periods of equal length, as ``commands.replay.periods`` chooses it; those
     without a difference are left out.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     messages: int
     differing: int

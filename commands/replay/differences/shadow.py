@@ -12,23 +12,20 @@ not do what was captured, no rule explains it: a finding. Queues on which nothin
 but for those that are named: whether their messages are in the capture is not known.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from commands.broker.outcome import Arrival
-from commands.explain.reading import command_of
+from commands.explain.problems import command_of
 from commands.model import Publish
 from commands.replay.differences.deliveries import LocalDifferences, Whose, marks_of, read_arrival
-from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.observe import ComparedMessage
-from commands.replay.differences.report import DifferenceReport, DifferenceTally
+from commands.replay.differences.report import FINDING, Change, DifferenceReport, DifferenceTally, PutDifference
 from rfh2.captured import CapturedMessage
 
 _Place: TypeAlias = tuple[str, str, bytes]
@@ -39,7 +36,7 @@ _UNKNOWN = (
 )
 
 
-class ShadowReport(BaseModel):
+class ShadowReport(BaseModel, frozen=True):
     """What a shadow has seen. since, until: the times of the first and the last message, None for none.
 
     messages: of the capture. same: how many captured publications version 7 puts as well. differences, findings: how
@@ -47,8 +44,6 @@ class ShadowReport(BaseModel):
     unwatched: publications for queues on which nothing was captured, by queue. not_processed: messages on streams that
     neither version knows.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     since: datetime | None
     until: datetime | None

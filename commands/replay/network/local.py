@@ -40,8 +40,7 @@ from commands.network.network import Member, Network, NextChannel, Step
 from commands.network.queue_manager import NetworkQueueManager, Ways
 from commands.network.topology import Position
 from commands.replay.arrivals import DEFAULT_QMGR, Arrivals, in_order
-from commands.replay.local import ReplayCounts
-from commands.replay.transcript import transcript_lines
+from commands.replay.local import ReplayCounts, transcript_lines
 from commands.templates.parts import CORREL_ID, Parts, parts_of
 from commands.templates.templates import MOST_TEMPLATE_PUTS, Plan, PublicationTemplates, SeenShapes
 from rfh2.captured import CapturedMessage

@@ -6,8 +6,6 @@ The causes of differences, known before the second pass: which subscriptions are
 which command, and until when. One task for each queue manager puts its control messages to both versions, in order.
 """
 
-from __future__ import annotations
-
 import pickle
 import shutil
 import tempfile
@@ -43,9 +41,8 @@ from commands.replay.differences.deliveries import (
     not_processed,
 )
 from commands.replay.differences.explain import Explainer
-from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import ComparedMessage, Key, Observed
-from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
+from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally, PutDifference
 from commands.replay.spark.control import FOREVER, control_messages
 from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.prepare import TICK, Prepared, once, prepared

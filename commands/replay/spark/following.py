@@ -8,7 +8,7 @@ is left unchanged. Any program that reads the output finds each put once.
 Beside the puts of a batch, ``_late.jsonl`` has the captured messages that were too late to be replayed, and
 ``_problems.txt`` the records that could not be read.
 
-An output named ``.delta`` is a Delta table, too (``delta_table``): its files are the Parquet files of the batches.
+An output named ``.delta`` is a Delta table, too: its files are the Parquet files of the batches.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
@@ -43,8 +44,60 @@ from rfh2.captured import CapturedMessage
 from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError, QPubSubError
 
-if TYPE_CHECKING:
-    from commands.replay.spark.delta_table import PutsTable
+# A Delta table as the output of a continuous replay: the puts of each batch are added to it once.
+#
+# The file of a batch is written and gets its name as in every output. Then one commit of the table adds
+# the file, and notes that this replay has added batch N (the action ``txn`` of the Delta protocol). A kill between the
+# two leaves a file that the table does not have: the next run finds no note on the batch, and commits. A kill after the
+# commit leaves the note, and the next run commits nothing. Spark records that the batch is done after that.
+#
+# The lock of the checkpoint keeps a second process of the same replay out. Other programs may add to the table
+# meanwhile.
+
+
+class PutsTable:
+    """The table in *directory*, which is made with its first batch. app_id: names the replay in the table."""
+
+    def __init__(self, directory: Path, app_id: str) -> None:
+        self._directory, self._app_id = directory, app_id
+
+    def add(self, batch: int, file: Path) -> None:
+        """Add the puts of a batch, unless they have been added. file: below the directory, with the columns PUTS."""
+        from deltalake import CommitProperties, DeltaTable, Schema, Transaction  # noqa: PLC0415 - an extra
+        from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
+
+        action = _added(file, file.relative_to(self._directory))
+        properties = CommitProperties(app_transactions=[Transaction(self._app_id, batch)])
+        place, schema = str(self._directory), Schema.from_arrow(arrow_schema(PUTS))
+        if DeltaTable.is_deltatable(place):
+            table = DeltaTable(place)
+            done = table.transaction_version(self._app_id)
+            if done is None or done < batch:
+                table.create_write_transaction([action], "append", schema, commit_properties=properties)
+        else:
+            create_table_with_add_actions(place, schema, [action], commit_properties=properties)
+        self._to_disk()
+
+    def _to_disk(self) -> None:
+        """The last commit is not lost with the power."""
+        log = self._directory / "_delta_log"
+        with max(log.glob("*.json")).open("rb") as file:
+            to_disk(file)
+        directory_to_disk(log)
+        directory_to_disk(self._directory)
+
+
+def _added(file: Path, inside: Path) -> Any:
+    from deltalake.transaction import AddAction  # noqa: PLC0415
+
+    about = parquet.read_metadata(file)
+    column = about.schema.names.index("seq")
+    found = [about.row_group(number).column(column).statistics for number in range(about.num_row_groups)]
+    bounds = {"minValues": {"seq": min(s.min for s in found)}, "maxValues": {"seq": max(s.max for s in found)}}
+    state = file.stat()
+    stats = json.dumps({"numRecords": about.num_rows, **bounds, "nullCount": {"seq": 0}})
+    return AddAction(inside.as_posix(), state.st_size, {}, state.st_mtime_ns // 1_000_000, True, stats)
+
 
 DELTA: Final = ".delta"
 """So ends the name of an output that is a Delta table."""
@@ -211,7 +264,6 @@ class Following:
         target = self.target.resolve()
         if target.suffix != DELTA:
             return BatchSink(target, target.suffix.removeprefix("."))
-        from commands.replay.spark.delta_table import PutsTable  # noqa: PLC0415 - deltalake is an extra
 
         return BatchSink(target, "parquet", PutsTable(target, f"qpubsub-{mark}"))
 

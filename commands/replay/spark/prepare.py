@@ -5,7 +5,7 @@ stream, nor numbers that are really time stamps, put most of the work on one tas
 
 A message without a time comes when the last one of its queue manager came. Where the clock goes back *and* something
 expires, what has expired depends on single messages: ``Expiry.behind`` names the ranges in which the replay has to find
-them (``ticks``). With a monotonic clock no message comes earlier than the one before it, and there are none.
+them (``twopass.ticks_of``). With a monotonic clock no message comes earlier than the one before it, and there are none.
 
 The first pass needs those messages that have a role in it (``FirstPassRole``), which their commands decide. A message
 is parsed only if neither its bytes show its role nor one of the same shape was parsed before.
@@ -137,7 +137,7 @@ def with_role(*wanted: FirstPassRole) -> Callable[[Iterable[pa.RecordBatch]], It
 
 
 TICK: Final = "(tick)"
-"""The queue of a row that is no message but a moment at which things expire (``ticks``)."""
+"""The queue of a row that is no message but a moment at which things expire (a tick)."""
 
 CHOSEN: Final = "chosen"
 """The column; messages have it where not all are selected."""

@@ -11,8 +11,6 @@ ranges is in the few blocks that together are these ranges: a subscription that 
 not in thousands of ranges. A task reads the blocks that its range is in.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections import Counter
@@ -30,8 +28,7 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import PutKind
 from commands.disk.files import put_in_place, to_disk
 from commands.headers.response import Completion
-from commands.replay.put_columns import PutsParquet
-from commands.replay.put_lines import PutLines
+from commands.replay.put_columns import PutLines, PutsParquet
 from commands.replay.spark.capture_scan import PreparedInFiles, in_runs
 from commands.replay.spark.prepare import CHOSEN, Prepared
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, columns

@@ -88,8 +88,8 @@ class Lane:
     """One setting under which messages are replayed, and what its first pass left.
 
     notes: of the control plane. controlled: the queue managers that it has notes on; on all others, what the setup
-    defines is valid throughout. kept: what is retained at the beginning of ranges (``retained.KEPT``). ticks:
-    ``ticks.TICKS``.
+    defines is valid throughout. kept: what is retained at the beginning of ranges (``twopass.KEPT``). ticks:
+    ``twopass.TICKS``.
     """
 
     setting: ReplaySetup

@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from commands.replay.spark.captured_values import register_functions
 from commands.replay.spark.source import CaptureDataSource
-from commands.replay.spark.sql_functions import register_functions
 from rfh2.distribution import how_to_install
 from rfh2.errors import QPubSubError
 from rfh2.terminal_escape import harmless
@@ -248,7 +248,7 @@ def _is_submitted() -> bool:
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``qpubsub`` and the functions of ``sql_functions`` known to a session."""
+    """Make the format ``qpubsub`` and the SQL functions of ``captured_values`` known to a session."""
     # Spark refuses a source that takes conditions unless the session allows it.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(CaptureDataSource)

@@ -15,18 +15,17 @@ succeeded; a task that is tried again writes another file, and one of the two co
 A topic of Kafka with captured messages, as a stream of Spark.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,24 +38,203 @@ from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceReader,
     DataSourceStreamReader,
+    EqualTo,
     Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
     InputPartition,
+    LessThan,
+    LessThanOrEqual,
     WriterCommitMessage,
 )
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from commands.broker.puts import Put
-from commands.disk.files import directory_to_disk, to_disk
+from commands.disk.files import directory_to_disk, put_in_place, to_disk
 from commands.replay.spark.captured_values import captured_values
-from commands.replay.spark.files_log import FilesLog
 from commands.replay.spark.piece_reader import read_piece
 from commands.replay.spark.pieces import PIECE_BYTES, Piece, ReadTask, files_of, path_of, pieces_of, seq_after, tasks_of
-from commands.replay.spark.pushed_filters import Condition, conditions_of, needed
 from commands.replay.spark.schemas import CAPTURED, PUTS, READ, arrow_schema, check_columns, columns
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
+from rfh2.captures.parquet import open_parquet
+from rfh2.captures.reading import partition_values
 from rfh2.errors import CaptureError, QPubSubError
+
+# Which files a stream has read, in a directory beside its checkpoint, so that its offsets are numbers.
+#
+# ``N.json`` has the files that offset N adds, each with the seq where counting begins in it. It is on disk before Spark
+# gets the number. A number that Spark has not recorded when the query is killed is given again, with what is there
+# then. Each hundredth file has the names of all before it too, and older ones are deleted.
+#
+# An offset of a checkpoint that was begun without a log names its files: the log continues from there.
+
+_COMPACTED: Final = 100
+
+
+class FilesLog:
+    """The log in *directory*, which is made with the first files. An offset has ``log``, or ``files`` without a log."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        # What is known up to an offset, and the files of the next one, which Spark may or may not record.
+        self._known: dict[str, int] = {}
+        self._at = -1
+        self._added: Mapping[str, int] = {}
+
+    def up_to(self, offset: Mapping[str, Any]) -> Mapping[str, int]:
+        """All files up to *offset*: the first seq by path."""
+        number = offset.get("log", 0)
+        if number == self._at + 1 and self._added:
+            self._known.update(self._added)
+            self._at, self._added = number, {}
+        elif number != self._at:
+            known, later = offset.get("files", {}), list[dict[str, int]]()
+            for at in range(number, 0, -1):
+                content = self._content(at)
+                later.append(content["files"])
+                if "all" in content:
+                    known = content["all"]
+                    break
+            self._known = dict(known)
+            for files in reversed(later):
+                self._known.update(files)
+            self._at = number
+        return self._known
+
+    def between(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, int]:
+        """The files that *end* adds to *start*."""
+        found: dict[str, int] = {}
+        for at in range(start.get("log", 0) + 1, end.get("log", 0) + 1):
+            found.update(self._content(at)["files"])
+        return found
+
+    def add(self, offset: Mapping[str, Any], files: Mapping[str, int]) -> int:
+        """The number of the offset that adds *files* to *offset*; it is on disk."""
+        known = self.up_to(offset)
+        number = self._at + 1
+        self._directory.mkdir(parents=True, exist_ok=True)
+        whole = number % _COMPACTED == 0 or "files" in offset
+        self._write(number, {"files": files, **({"all": {**known, **files}} if whole else {})})
+        self._added = files
+        return number
+
+    def forget(self, offset: Mapping[str, Any]) -> None:
+        """Delete what is not needed for *offset*, which Spark has recorded, nor for the hundred before it."""
+        last = (offset.get("log", 0) // _COMPACTED - 1) * _COMPACTED
+        for path in self._directory.glob("[0-9]*.json"):
+            if int(path.stem) < last:
+                path.unlink()
+
+    def _content(self, number: int) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads((self._directory / f"{number}.json").read_text(encoding="utf-8"))
+        return content
+
+    def _write(self, number: int, content: Mapping[str, Any]) -> None:
+        partial = self._directory / f".{number}"
+        with partial.open("w", encoding="utf-8") as file:
+            json.dump(content, file)
+            to_disk(file)
+        put_in_place(partial, self._directory / f"{number}.json")
+
+
+# Conditions of a query that spare reading: row groups of Parquet are left out where no row can fulfil them.
+#
+# Spark tests every row all the same, so that a condition that is not known here costs nothing but time. What may be
+# compared is ``seq``, ``time``, ``qmgr`` and ``queue``, by the least and the most of a row group, and ``source``.
+
+_COMPARED: Final = ("seq", "time", "qmgr", "queue", "source")
+
+
+class Condition(NamedTuple):
+    """A value of *column* between two bounds, or one of several values; None for no bound."""
+
+    column: str
+    least: Any = None
+    most: Any = None
+    values: tuple[Any, ...] | None = None
+
+    def is_possible(self, least: Any, most: Any) -> bool:
+        """Whether a value from *least* to *most* fulfils it."""
+        if self.values is not None:
+            return any(least <= value <= most for value in self.values)
+        return (self.least is None or most >= self.least) and (self.most is None or least <= self.most)
+
+
+def conditions_of(filters: Iterable[Filter]) -> list[Condition]:
+    """What is known of *filters*, all of which a row has to fulfil."""
+    found = []
+    for each in filters:
+        attribute: tuple[str, ...] = getattr(each, "attribute", ())
+        column = attribute[0] if len(attribute) == 1 else ""
+        if column not in _COMPARED:
+            continue
+        match each:
+            case EqualTo(_, value):
+                found.append(Condition(column, values=(value,)))
+            case In(_, values):
+                found.append(Condition(column, values=tuple(values)))
+            case GreaterThan(_, value) | GreaterThanOrEqual(_, value):
+                found.append(Condition(column, least=value))
+            case LessThan(_, value) | LessThanOrEqual(_, value):
+                found.append(Condition(column, most=value))
+    return found
+
+
+def needed(pieces: Iterable[Piece], conditions: Sequence[Condition]) -> Iterator[Piece]:
+    """Of *pieces* what a row that fulfils all *conditions* may be in."""
+    by_file = [each for each in conditions if each.column == "source"]
+    by_group = [each for each in conditions if each.column != "source"]
+    for piece in pieces:
+        if not all(each.is_possible(piece.path, piece.path) for each in by_file):
+            continue
+        if piece.form != "parquet" or piece.end is None or not by_group:
+            yield piece
+            continue
+        groups = [*_possible(piece, by_group)]
+        for at, (number, size) in enumerate(groups):
+            if at and groups[at - 1][0] == number - 1:
+                continue
+            run = [size]
+            while at + len(run) < len(groups) and groups[at + len(run)][0] == number + len(run):
+                run.append(groups[at + len(run)][1])
+            yield replace(piece, start=number, end=number + len(run), size=sum(run))
+
+
+def _possible(piece: Piece, conditions: Sequence[Condition]) -> Iterator[tuple[int, int]]:
+    """The row groups of *piece* in which a row may be, with their sizes."""
+    assert piece.end is not None
+    try:
+        about = open_parquet(Path(piece.path)).metadata
+    except (pa.ArrowException, OSError):
+        # The task that reads it says what is wrong.
+        yield from ((number, 0) for number in range(piece.start, piece.end))
+        return
+    leaves = {about.schema.column(number).path: number for number in range(about.num_columns)}
+    # Of these, rows without a value of their own get one.
+    given = partition_values(Path(piece.path))
+    known = [each for each in conditions if each.column in leaves and each.column not in given]
+    for number in range(piece.start, piece.end):
+        group = about.row_group(number)
+        if all(_may_be_in(group.column(leaves[each.column]).statistics, each) for each in known):
+            yield number, group.total_byte_size
+
+
+def _may_be_in(statistics: Any, condition: Condition) -> bool:
+    if statistics is None or not statistics.has_min_max:
+        return True
+    try:
+        return condition.is_possible(_comparable(statistics.min), _comparable(statistics.max))
+    except TypeError:
+        return True
+
+
+def _comparable(value: Any) -> Any:
+    """In a file, a time without a zone is UTC. Spark's have one; with others nothing is compared."""
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+
 
 _PUT_FORMATS: Final = ("jsonl", "parquet")
 

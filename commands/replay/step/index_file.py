@@ -5,8 +5,6 @@ blocks. It is made under another name and renamed when it is complete. It is as 
 files, sizes, times, setup, version 6 or 7, or the version of this program differ, it is made again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3
@@ -15,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from commands.replay.step.state import VERSION as SNAPSHOT_VERSION, SnapshotError
-from commands.replay.step.stepper import StepFacts
-from commands.replay.step.timeline import Block, BlockHead
+from commands.replay.step.timeline import Block, BlockHead, StepFacts
 from rfh2.distribution import VERSION
 from rfh2.errors import StoreError, system_words
 

@@ -22,17 +22,7 @@ from commands.mqsc.broker import BrokerState
 from commands.replay.local import LocalReplay
 from rfh2.errors import QPubSubError
 from rfh2.message import decode, encode
-from streams.operations import (
-    Effect,
-    Publication,
-    Published,
-    RetainedCleared,
-    RetainedPublication,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams import operations as op
 from streams.subscriptions import Subscription
 
 
@@ -69,7 +59,7 @@ class QueueTally:
 Key = tuple[str, str]
 """The queue manager; and the sub_id in hexadecimal, the topic string, or the name of the queue."""
 
-Item = Subscription | RetainedPublication | QueueTally
+Item = Subscription | op.RetainedPublication | QueueTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +82,7 @@ class StepState:
     """All items. Mutable: ``apply`` and ``undo`` move it by one message."""
 
     subscriptions: dict[Key, Subscription] = field(default_factory=dict)
-    retained: dict[Key, RetainedPublication] = field(default_factory=dict)
+    retained: dict[Key, op.RetainedPublication] = field(default_factory=dict)
     queues: dict[Key, QueueTally] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -129,18 +119,18 @@ class StepState:
             return self.subscriptions
         return self.retained if kind is ItemKind.RETAINED else self.queues
 
-    def changes(self, qmgr: str, effects: Iterable[Effect], puts: Iterable[Put]) -> Iterator[Change]:
+    def changes(self, qmgr: str, effects: Iterable[op.Effect], puts: Iterable[Put]) -> Iterator[Change]:
         """What a message changes, one change an item, in the order of the effects; not applied yet."""
         items: dict[tuple[ItemKind, Key], Item | None] = {}
         for effect in effects:
             match effect:
-                case SubscriptionAdded(subscription) | SubscriptionAltered(_, subscription):
+                case op.SubscriptionAdded(subscription) | op.SubscriptionAltered(_, subscription):
                     items[ItemKind.SUBSCRIPTION, (qmgr, subscription.sub_id.hex())] = subscription
-                case SubscriptionRemoved(subscription):
+                case op.SubscriptionRemoved(subscription):
                     items[ItemKind.SUBSCRIPTION, (qmgr, subscription.sub_id.hex())] = None
-                case RetainedStored(retained):
+                case op.RetainedStored(retained):
                     items[ItemKind.RETAINED, (qmgr, retained.topic_string)] = retained
-                case RetainedCleared(topic_string):
+                case op.RetainedCleared(topic_string):
                     items[ItemKind.RETAINED, (qmgr, topic_string)] = None
         for put in puts:
             at = ItemKind.QUEUE, (put.qmgr or qmgr, put.queue)
@@ -231,7 +221,7 @@ def _broker_form(state: BrokerState) -> dict[str, Any]:
     }
 
 
-def _publication_form(publication: Published) -> dict[str, Any]:
+def _publication_form(publication: op.Published) -> dict[str, Any]:
     message = publication.message
     return {
         "md": message.mqmd.encode().hex(),
@@ -254,13 +244,13 @@ def _broker_state(form: dict[str, Any]) -> BrokerState:
         from_microseconds(form["last_time"]),
         bool(form["begun"]),
         tuple(subscription_of(each) for each in form["subscriptions"]),
-        tuple(RetainedPublication(topic, publications[number]) for topic, number in form["retained"]),
+        tuple(op.RetainedPublication(topic, publications[number]) for topic, number in form["retained"]),
     )
 
 
-def _publication(form: dict[str, Any]) -> Publication:
+def _publication(form: dict[str, Any]) -> op.Publication:
     expires_at = form["expires_at"]
-    return Publication(
+    return op.Publication(
         decode(bytes.fromhex(form["body"]), bytes.fromhex(form["md"])),
         from_microseconds(form["published_at"]),
         None if expires_at is None else from_microseconds(expires_at),

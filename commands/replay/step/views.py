@@ -1,14 +1,12 @@
 """Steps, changes and states for people and, as JSON values, for programs. ``inspect`` and the terminal share them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeVar
 
 from commands.broker.subscription_attributes import words_of
 from commands.replay.step.state import Change, Item, ItemKind, QueueTally, StepState
-from commands.replay.step.stepper import Step
+from commands.replay.step.timeline import Step
 from rfh2.captured import iso
 from rfh2.constants import REASON_NAMES
 from rfh2.mqi_constants import MQCI_NONE

@@ -35,8 +35,7 @@ from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.config.home import Home
-from commands.network.estate_file import Estate
-from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
+from commands.network.estate_file import Estate, Table, TableFileError, TomlLines, hint, made, parsed, read_text
 from commands.terminal.counted import counted
 from migrate.checklist import document, in_code, plain
 from migrate.estate.overview import EstateOverview, some

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commands.broker.identifiers import Ids, Origin, fitting, message_id
+from commands.broker.descriptor import Ids, Origin, fitting, message_id
 
 IDS = [
     ("6.7.9-first", "QM1", 1, 1, b"AMQ QM1         \0\0\0\0\1\0\0\1"),

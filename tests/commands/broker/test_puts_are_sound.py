@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 

@@ -14,8 +14,8 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, LocalQueue
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
 from rfh2.mqmd import Mqmd
+from rfh2.pcf import Cfst
 from rfh2.pcf_names import MQCACF_TOPIC
-from rfh2.pcf_parameters import Cfst
 from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from tests.commands.headers.rfh1_pcf_table import (
     SPORT,

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.broker.outcome import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome, Trace
 from commands.broker.puts import PutKind
-from commands.broker.trace import Trace
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
 from rfh2.mqmd import Mqmd

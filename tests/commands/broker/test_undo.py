@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.broker.undo import Undo
+from commands.broker.exit_calls import Undo
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.operations import (

@@ -19,15 +19,13 @@ from commands.broker.puts import PutKind
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.registry import content_of, render
 from rfh2.ccsid import ByteOrder, text_codec
-from rfh2.chain import describing
 from rfh2.constants import MQRC_RFH_STRING_ERROR
 from rfh2.dlh import Dlh
 from rfh2.folders import Folder
 from rfh2.layouts import STEPPED_OVER, SteppedHeader
-from rfh2.mde import Mde
-from rfh2.message import Message, decode, encode
-from rfh2.mqmd import Mqmd
-from rfh2.pcf import Eph, Pcf, decode_pcf
+from rfh2.message import Message, decode, describing, encode
+from rfh2.mqmd import Mde, Mqmd, Xqh
+from rfh2.pcf import Cfbs, Cfin, Cfst, Eph, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import (
     MQBACF_MESSAGE_DATA,
     MQCA_Q_NAME,
@@ -39,10 +37,8 @@ from rfh2.pcf_names import (
     MQIACF_PUBLICATION_OPTIONS,
     MQIACF_SEQUENCE_NUMBER,
 )
-from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1, write as name_value_string
 from rfh2.rfh2 import Rfh2
-from rfh2.xqh import Xqh
 from streams.operations import Delivery, Subscribe
 from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 from tests.commands.headers.rfh1_pcf_table import (

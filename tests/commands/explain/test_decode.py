@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 
 from commands.explain.build import CommandSpec, command_message
-from commands.explain.equivalents.consequences import consequences
-from commands.explain.equivalents.records import MessageView, view
-from commands.explain.reading import explained
+from commands.explain.equivalents.records import MessageView, consequences, view
+from commands.explain.problems import explained
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import read_captures
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfgr, Cfin, Cfst
+from rfh2.pcf import Cfgr, Cfin, Cfst, Pcf
 from tests.commands.cli_runs import run
 from tests.rfh2.explained import damaged
 

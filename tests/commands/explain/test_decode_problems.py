@@ -12,20 +12,18 @@ import pytest
 from hypothesis import given
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.explain.problems import MOST_REFUSALS
-from commands.explain.reading import explained
+from commands.explain.problems import MOST_REFUSALS, explained
 from rfh2 import CapturedMessage, Dlh, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import CaptureRecord
-from rfh2.chain import Header
 from rfh2.errors import CaptureError
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import CODES
 from rfh2.explain.problems import of_record
 from rfh2.explain.rebuild_header import DecodedMessage
-from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.message import Header
+from rfh2.mqmd import Xqh
+from rfh2.pcf import Cfin, Cfst, Pcf
 from rfh2.rfh1 import Rfh1
-from rfh2.xqh import Xqh
 from tests.rfh2.explained import damaged, fixture_messages, messages
 
 DOCS = Path(__file__).parents[3] / "docs" / "problems.md"

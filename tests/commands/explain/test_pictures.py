@@ -9,9 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.explain.pictures import page, svg, text_tree
+from commands.explain.pictures import outline, page, svg, text_tree
 from streams.mapping import TopicPrefix
-from streams.outline import outline
 from streams.subscriptions import Subscription, SubscriptionOptions
 from streams.topic_objects import TopicObject, Wildcard
 from tests.html_pages import check_page

@@ -185,7 +185,7 @@ def test_only_what_is_named_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> No
     def fail(*_: object) -> None:
         raise AssertionError("decoded")
 
-    monkeypatch.setattr("commands.explain.selection.values.read_message", fail)
+    monkeypatch.setattr("commands.explain.selection.read_message", fail)
     assert compile_where("queue = 'SPORT' and size > 10 and user = 'fred' and seq = 1").selects(SOCCER)
     with pytest.raises(AssertionError, match="decoded"):
         compile_where("command = 'RegSub'").selects(SOCCER)

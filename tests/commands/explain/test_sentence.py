@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commands.explain.equivalents.consequences import consequence_lines, consequences
-from commands.explain.reading import explained
+from commands.explain.equivalents.records import consequence_lines, consequences
+from commands.explain.problems import explained
 from commands.explain.sentence import dead_letter_sentence, sentence
 from rfh2 import CapturedMessage, Dlh, Folder, Rfh2
 from tests.commands.explain.test_decode_problems import chained, md, psc, put, rfh1

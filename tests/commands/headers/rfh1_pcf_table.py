@@ -16,9 +16,8 @@ from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfin, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import COMMAND_NAMES
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from streams.topic_objects import QUEUE_NAMELIST, Namelist, TopicObject, Wildcard
 from tests.commands.scenario import MSG_ID, Received, Result, Scenario

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.headers.publication import BY_TAG
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
+from rfh2.pcf import Cfin, Cfst, Parameter
 from rfh2.rfh1 import write
 from tests.commands.headers.rfh1_pcf_table import OlderScenario
 from tests.commands.scenario import CORREL_ID, Result, psc

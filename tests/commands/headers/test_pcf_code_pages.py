@@ -6,8 +6,8 @@ import pytest
 
 from commands import parse
 from rfh2 import DecodeError, Message, Mqmd, Pcf
+from rfh2.pcf import Cfst
 from rfh2.pcf_names import MQCACF_TOPIC, MQCMD_PUBLISH
-from rfh2.pcf_parameters import Cfst
 
 
 @pytest.mark.parametrize(

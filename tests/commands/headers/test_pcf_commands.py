@@ -26,7 +26,7 @@ from rfh2.constants import MQMT_REQUEST
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfbs, Cfin, Cfsl, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import (
     MQBACF_CORREL_ID,
     MQCA_Q_MGR_NAME,
@@ -47,7 +47,6 @@ from rfh2.pcf_names import (
     MQIACF_REGISTRATION_OPTIONS,
     MQIACF_SEQUENCE_NUMBER,
 )
-from rfh2.pcf_parameters import Cfbs, Cfin, Cfsl, Cfst, Parameter
 from streams.subscriptions import PublicationFormat
 from tests.commands.headers.rfh1_pcf_table import COMMANDS, SPORT, OlderScenario, pcf_groups, pcf_of, pcf_values, string
 from tests.commands.scenario import MSG_ID, Result

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.config.config_file import exposed_secrets, read_config
-from commands.config.settings import Config, ConfigError
+from commands.config.settings import Config, ConfigError, exposed_secrets, read_config
 from commands.config.urls import Address, parse_address
 from commands.links.opening import Places
 from tests.commands.cli_runs import run

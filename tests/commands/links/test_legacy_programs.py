@@ -18,7 +18,7 @@ from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.config.settings import QueuesConfig
 from commands.config.urls import parse_address
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.headers.publication import COMMAND_IDS
 from commands.links.ibmmq.manager import MqMessages
 from commands.mqsc.broker import Broker
@@ -27,9 +27,8 @@ from rfh2 import Folder, Mqmd, Rfh2
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER, MQCCSI_INHERIT
 from rfh2.message import Message, decode, encode
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfin, Cfst, Pcf
 from rfh2.pcf_names import MQCACF_STREAM_NAME, MQCACF_TOPIC, MQIACF_PUBLICATION_OPTIONS, MQIACF_REGISTRATION_OPTIONS
-from rfh2.pcf_parameters import Cfin, Cfst
 from rfh2.rfh1 import Rfh1
 from tests.commands.links.mqi.harness import CONTROL, StandIn, needs_mqi, stand_in
 

@@ -42,9 +42,9 @@ from rfh2.mqi_constants import (
     MQPMO_SYNCPOINT,
     MQRC_CONNECTION_BROKEN,
 )
+from rfh2.pcf import Cfbs, Cfil, Cfin, Cfst, Parameter
 from rfh2.pcf_admin_names import MQOT_TOPIC
 from rfh2.pcf_names import MQCA_Q_NAME
-from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfst, Parameter
 from tests.commands.console.places import ORIGIN, opened
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError

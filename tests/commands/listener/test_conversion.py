@@ -17,7 +17,7 @@ from rfh2.mqi_constants import (
     MQOO_INPUT_SHARED,
     MQOO_OUTPUT,
 )
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.pcf import Cfin, Cfst
 from tests.commands.listener.mqi_client import MqiClient
 
 TEXT = "für"

@@ -18,8 +18,7 @@ from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore, sqlite_database
 from commands.qmgr.store.sqlite_database import WriteAheadLog
 from rfh2.channel.layouts import MQPMO
-from rfh2.channel.segments import SegmentType
-from rfh2.channel.xa import TMSUCCESS, Xid
+from rfh2.channel.segments import TMSUCCESS, SegmentType, Xid
 from rfh2.mqi_constants import (
     MQGMO_BROWSE_FIRST,
     MQGMO_SYNCPOINT,

@@ -201,18 +201,18 @@ SEVERAL_PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 """Of several conversations on a connection. LSN-40, LSN-42."""
+ALL_PROGRAMS: Final = PROGRAMS | SHARING_PROGRAMS | SEVERAL_PROGRAMS
 
 
 @pytest.mark.rule("LSN-8", "LSN-9", "LSN-14", "LSN-15", "LSN-34", "LSN-39", "LSN-40", "LSN-41", "LSN-42", "APP-1")
 @pytest.mark.parametrize(
-    ("sharing", "programs"),
+    ("client", "sharing", "programs"),
     [
-        pytest.param(0, PROGRAMS, marks=pytest.mark.nightly, id="0"),
-        pytest.param(1, PROGRAMS | SHARING_PROGRAMS, marks=pytest.mark.nightly, id="1"),
-        pytest.param(10, PROGRAMS | SHARING_PROGRAMS | SEVERAL_PROGRAMS, id="10"),
+        param
+        for sharing, programs in ((0, PROGRAMS), (1, PROGRAMS | SHARING_PROGRAMS), (10, ALL_PROGRAMS))
+        for param in every_client(sharing, programs)
     ],
 )
-@pytest.mark.parametrize("client", every_client())
 def test_what_programs_print(
     client: Client,
     sharing: int,

@@ -20,8 +20,7 @@ from commands.cli import main
 from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
-from rfh2.channel.segments import SegmentType
-from rfh2.channel.xa import (
+from rfh2.channel.segments import (
     TMENDRSCAN,
     TMFAIL,
     TMJOIN,
@@ -39,6 +38,7 @@ from rfh2.channel.xa import (
     XAER_NOTA,
     XAER_OUTSIDE,
     XAER_PROTO,
+    SegmentType,
     Xid,
 )
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT

@@ -20,9 +20,8 @@ from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_REQUEST
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING
-from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 REPLY = "REPLY.Q"

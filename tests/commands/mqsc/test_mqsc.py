@@ -755,7 +755,7 @@ def test_subscriptions_come_after_those_that_there_are(desk: Desk) -> None:
 
 
 def test_sub_ids_are_above_those_of_commands_and_never_meet_them(desk: Desk) -> None:
-    from commands.broker.identifiers import message_id
+    from commands.broker.descriptor import message_id
 
     theirs = message_id("QM1", 7, 3)
     desk.space.apply(Subscribe(Subscription(theirs, "t", "Q", "QM1", NOW), False), NOW)

@@ -24,7 +24,7 @@ from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.dlh import Dlh
-from rfh2.xqh import Xqh
+from rfh2.mqmd import Xqh
 from streams.topic_space import TopicSpace
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

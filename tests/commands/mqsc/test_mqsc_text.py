@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.mqsc.model import Command, Condition, Keyword, Statement, Value
-from commands.mqsc.script import lines_of, parse, split_script, statements
+from commands.mqsc.script import (
+    Command,
+    Condition,
+    Keyword,
+    Statement,
+    Value,
+    lines_of,
+    parse,
+    split_script,
+    statements,
+)
 
 
 def _commands(text: str) -> list[str]:

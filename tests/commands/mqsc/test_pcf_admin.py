@@ -19,9 +19,8 @@ from rfh2 import pcf_admin_names as c
 from rfh2.constants import MQMT_DATAGRAM, MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.folders import Folder
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfbf, Cfbs, Cfgr, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter, Pcf
 from rfh2.pcf_names import MQBACF_SUB_ID, MQCA_Q_MGR_NAME, MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
-from rfh2.pcf_parameters import Cfbf, Cfbs, Cfgr, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter
 from rfh2.rfh2 import Rfh2
 from tests.commands.mqsc.pcf_desk import (
     LOCAL,

@@ -17,9 +17,8 @@ from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import ByteOrder
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter, Pcf, decode_pcf
 from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING
-from rfh2.pcf_parameters import Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter
 from tests.commands.mqsc.pcf_desk import NOW, Desk
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "pcf-admin"

@@ -10,8 +10,8 @@ import pytest
 from commands.broker.objects import AuthorityRecord, QueueManager
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import pcf_admin_names as c
+from rfh2.pcf import Cfin, Cfst, Parameter
 from rfh2.pcf_names import MQCA_Q_NAME, MQCMD_CLEAR_TOPIC_STRING
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from tests.commands.mqsc.pcf_desk import (
     LOCAL,
     NOW,

@@ -17,9 +17,8 @@ from commands.terminal.console import ExitCode
 from rfh2 import pcf_admin_names as c
 from rfh2.constants import MQMT_REQUEST
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf import Cfst, Pcf, decode_pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING
-from rfh2.pcf_parameters import Cfst
 from tests.commands.cli_runs import run
 from tests.waiting import until
 
@@ -80,7 +79,7 @@ from pathlib import Path
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import pcf_admin_names as c
-from rfh2.pcf_parameters import Cfst
+from rfh2.pcf import Cfst
 from streams.operations import SubscriptionAdded
 from streams.subscriptions import Subscription
 from tests.commands.mqsc.pcf_desk import NOW, Desk

@@ -12,9 +12,9 @@ from commands.mqsc.answers import Answer
 from commands.mqsc.execute import execute
 from commands.mqsc.script import parse
 from streams.operations import Subscribe
+from streams.patterns import parse_topic_pattern
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
-from streams.topic_wildcards import parse_topic_pattern
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

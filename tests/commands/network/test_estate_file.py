@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.network.estate_file import Estate, parse_estate, read_estate
-from commands.network.toml_tables import TableFileError
+from commands.network.estate_file import Estate, TableFileError, parse_estate, read_estate
 
 ESTATE = """\
 [migration]

@@ -28,10 +28,9 @@ from rfh2.captured import CapturedMessage
 from rfh2.errors import StoreError
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
-from rfh2.pcf import Pcf
+from rfh2.pcf import Cfst, Pcf
 from rfh2.pcf_admin_names import MQCACF_SUB_NAME, MQCMD_DELETE_Q, MQCMD_DELETE_SUBSCRIPTION
 from rfh2.pcf_names import MQCA_Q_NAME
-from rfh2.pcf_parameters import Cfst
 from tests.commands.cli_runs import run
 from tests.commands.network.live_world import LiveWorld
 from tests.commands.network.world import World, at

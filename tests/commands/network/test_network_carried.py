@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from commands.broker.outcome import Outcome
 from commands.broker.puts import Put
 from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
-from commands.replay.put_lines import PutLines
+from commands.replay.put_columns import PutLines
 from commands.templates.templates import PublicationTemplates
 from rfh2.captured import CapturedMessage
 from tests.commands.network.test_network_properties import PATTERNS, TOPICS, Plan, plans

@@ -17,7 +17,7 @@ from commands.mqsc.broker import Broker
 from commands.network.network import Channel
 from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
 from rfh2.captured import CapturedMessage
-from streams.topic_wildcards import parse_topic_pattern
+from streams.patterns import parse_topic_pattern
 from tests.commands.guide_scenarios import GuideScenario, scenarios
 from tests.commands.network.world import World, at
 

@@ -19,7 +19,7 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, schema
 from commands.qmgr.store.opening import DATABASE
 from rfh2 import Mqmd, Rfh1
-from rfh2.channel.xa import Xid
+from rfh2.channel.segments import Xid
 from rfh2.distribution import VERSION
 from streams.topic_objects import TopicObject
 from tests.commands.cli_runs import run

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.broker.objects import DEFAULT_QUEUES, LocalQueue, QueueManager
-from commands.broker.queue_names import ADMIN_QUEUE, REPORT_QUEUE
+from commands.broker.objects import ADMIN_QUEUE, DEFAULT_QUEUES, REPORT_QUEUE, LocalQueue, QueueManager
 from commands.cli.maintenance import identifier
 from commands.qmgr import jms_cleanup
 from commands.qmgr.jms_cleanup import (

@@ -14,11 +14,11 @@ from hypothesis import example, given, strategies as st
 from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
 from commands.config.home import Home
+from commands.explain.pictures import Outline, outline
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listing import SUBSCRIPTION_SORTS, TOPIC_SORTS, Listing, TopicLevels, Wanted
 from rfh2.message import decode
 from streams.operations import Publication, RetainedPublication, RetainedStored, SubscriptionAdded, SubscriptionRemoved
-from streams.outline import Outline, outline
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObject
 

@@ -15,8 +15,8 @@ from commands.broker.outcome import Arrival
 from commands.broker.times import EPOCH
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR
-from commands.replay.spark.continued import Changes, DueMessages, RetainedRow, Waiting, begun, continued, turn
 from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.streaming import Changes, DueMessages, RetainedRow, Waiting, begun, continued, turn
 from rfh2.captured import CapturedMessage
 from tests.commands.qmgr.test_store_retained import publish
 from tests.commands.replay.spark.worlds import EXPIRING, captures, local_puts

@@ -16,7 +16,7 @@ from commands.replay import LocalReplay, OutOfOrderError, divided
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import ClockWentBackError
 from commands.replay.local import ReplayCounts
-from commands.replay.put_lines import PutLines
+from commands.replay.put_columns import PutLines
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.cli_runs import run

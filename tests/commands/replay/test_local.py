@@ -11,7 +11,7 @@ from hypothesis import given
 
 from commands.replay import LocalReplay, OutOfOrderError, RepeatedSeqError
 from commands.replay.arrivals import DEFAULT_QMGR, in_order
-from commands.replay.put_lines import PutLines
+from commands.replay.put_columns import PutLines
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.qmgr.test_processor_templates import by_template

@@ -23,8 +23,7 @@ from commands.cli.generate import command as generate
 from commands.headers.registry import parse
 from commands.model import Command, DeregisterSubscriber, Publish, RegisterSubscriber
 from commands.replay import LocalReplay
-from commands.replay.workload import Workload, WorkloadError, WorkloadOptions, setup_script
-from commands.replay.workload.population import Zipf, draws
+from commands.replay.workload import Workload, WorkloadError, WorkloadOptions, Zipf, draws, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, read_captures
 from rfh2.mqmd import Mqmd

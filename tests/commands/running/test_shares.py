@@ -17,7 +17,7 @@ import pytest
 from commands.broker.objects import CONTROL_QUEUE, QueueManager
 from commands.config.home import Home, PostgresqlHome, process_here
 from commands.explain.build import CommandSpec, command_message
-from commands.network.toml_tables import TableFileError
+from commands.network.estate_file import TableFileError
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.postgresql_database import Members, members
 from commands.running.sharing import NoShareError, Share, Shares, SharingBridge, part_of, read_shares, share_of

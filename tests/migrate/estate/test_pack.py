@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.network.toml_tables import TableFileError, TomlLines, parsed
+from commands.network.estate_file import TableFileError, TomlLines, parsed
 from migrate.estate.pack.collecting import THE_REST, Applications, parse_applications
 from migrate.estate.records import FATES, BrokerFiles, BrokerState, ItemRow, Owner, Record, packed
 from migrate.ledger import Reason, Result, Severity, Sums

@@ -6,7 +6,7 @@ from commands.broker.objects import Objects, QueueManager
 from commands.broker.selection import Selection
 from commands.mqsc.administration import Administration
 from commands.mqsc.execute import execute, run_setup
-from commands.mqsc.model import Statement
+from commands.mqsc.script import Statement
 from migrate.live.snapshot import Outcome, Row, display_command, outcome_of, rows_of
 from streams.topic_space import TopicSpace
 from tests.migrate.legacy_messages import NOW

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from commands.mqsc.answers import Answer
-from commands.mqsc.model import Statement
 from commands.mqsc.pcf.json_commands import answered, is_structured, read_command
+from commands.mqsc.script import Statement
 from commands.qmgr.admin import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from tests.migrate.legacy_messages import NOW

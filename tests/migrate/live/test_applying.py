@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from commands.mqsc.model import Statement
+from commands.mqsc.script import Statement
 from migrate.live import journal as journal_module
 from migrate.live.applying import Applier, wanted_checkpoints
 from migrate.live.journal import Journal

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commands.mqsc.model import Statement
+from commands.mqsc.script import Statement
 from commands.qmgr.store import QueueManagerStore
 from migrate.live.differences import probe_names
 from migrate.live.opening import EmbeddedAdministrator

@@ -12,7 +12,7 @@ from commands.headers.registry import parse
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.tree import RETAIN
 from commands.model import Publish
-from commands.mqsc.model import Statement
+from commands.mqsc.script import Statement
 from migrate import strmqbrk
 from migrate.live.snapshot import Outcome, Row
 from migrate.live.state_of import retained_copies, state_of

@@ -13,7 +13,7 @@ from migrate.extract import REPLY_QUEUE
 from rfh2 import pcf_names as pcf
 from rfh2.captured import CapturedMessage
 from rfh2.message import decode
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.pcf import Cfin, Cfst
 from tests.migrate.legacy_messages import metatopic, rfh1
 from tests.waiting import PATIENCE_S
 

@@ -14,7 +14,7 @@ from commands.explain.build import CommandSpec, command_message
 from commands.explain.problems import is_assumed_queue
 from commands.explain.why import Asked, Reason, Verdict
 from commands.explain.why.verdict import PLACES
-from commands.replay.why import LocalWhy
+from commands.replay.network.why import LocalWhy
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from tests.commands.explain.why.test_property import CURES, Step, World, is_cured, others, publications, registrations

@@ -19,10 +19,10 @@ from commands.broker.puts import Put, PutKind
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
 from commands.replay import LocalReplay
-from commands.replay.why import LocalWhy
+from commands.replay.network.why import LocalWhy
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
-from streams.char_wildcards import escape_char_pattern
+from streams.patterns import escape_char_pattern
 
 START: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
 OTHER_STREAM: Final = "OTHER.STREAM"

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from commands.explain.selection import MessageSelection, SeqRanges, compile_where
 from commands.explain.why import Asked, Reason, Verdict
-from commands.replay.why import LocalWhy
+from commands.replay.network.why import LocalWhy
 from rfh2.captured import CapturedMessage
 from tests.commands.cli_runs import run
 from tests.commands.explain.why.test_property import World, worlds

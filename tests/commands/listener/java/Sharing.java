@@ -59,7 +59,7 @@ public class Sharing {
   /** Sessions are made and closed while others of the connection receive messages of odd lengths. */
   static void comeAndGo(Connection connection) throws Exception {
     AtomicInteger made = new AtomicInteger();
-    CountDownLatch heard = new CountDownLatch(50);
+    CountDownLatch heard = new CountDownLatch(20);
     Session receiving = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
     Queue queue = receiving.createTemporaryQueue();
     receiving.createConsumer(queue).setMessageListener(message -> heard.countDown());
@@ -69,7 +69,7 @@ public class Sharing {
             () -> {
               Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
               MessageProducer producer = session.createProducer(queue);
-              for (int n = 0; made.get() < 100 && failure.get() == null || n < 50; n++) {
+              for (int n = 0; made.get() < 30 && failure.get() == null || n < 20; n++) {
                 producer.send(session.createTextMessage("odd".substring(0, n % 4)));
               }
             }));
@@ -77,7 +77,7 @@ public class Sharing {
       threads.add(
           started(
               () -> {
-                while (made.incrementAndGet() <= 100 && failure.get() == null) {
+                while (made.incrementAndGet() <= 30 && failure.get() == null) {
                   Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
                   session.createProducer(session.createTopic("Sharing/Topic")).send(session.createMessage());
                   session.close();

@@ -16,9 +16,8 @@ from commands.cli import main
 from commands.explain.build import CommandSpec, command_message
 from commands.replay.analysis import SECTIONS, TABLES, VIEWS, LocalAnalysis, Row
 from commands.replay.analysis.html import page
-from commands.replay.analysis.report import report_of
+from commands.replay.analysis.report import lines_of, report_of
 from commands.replay.analysis.tables import Fact, TableCounts
-from commands.replay.analysis.text import lines_of
 from commands.replay.arrivals import OutOfOrderError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures

@@ -6,8 +6,7 @@ import pytest
 
 from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
-from commands.replay.analysis.report import LIKELY_DETAIL, LIKELY_REASON, report_of
-from commands.replay.analysis.text import lines_of
+from commands.replay.analysis.report import LIKELY_DETAIL, LIKELY_REASON, lines_of, report_of
 from tests.commands.silent_subscribers import EXPECTED, SETUP, version_7
 
 

@@ -21,10 +21,9 @@ from commands.explain.build import CommandSpec, command_message
 from commands.replay import LocalReplay
 from commands.replay.differences import FINDING, RULES, Change, DifferenceRule, PutDifference
 from commands.replay.differences.deliveries import LocalDifferences
-from commands.replay.differences.html import page
 from commands.replay.differences.observe import ComparedMessage
 from commands.replay.differences.report import Seen
-from commands.replay.differences.text import lines_of
+from commands.replay.differences.text import lines_of, page
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_REQUEST

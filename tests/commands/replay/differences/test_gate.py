@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from commands.cli import main
-from commands.replay.differences.html import page
 from commands.replay.differences.report import parse_gate
-from commands.replay.differences.text import lines_of
+from commands.replay.differences.text import lines_of, page
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures

@@ -10,7 +10,7 @@ from typing import Final
 from hypothesis import given
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.explain.reading import command_of
+from commands.explain.problems import command_of
 from commands.model import (
     Command,
     DeletePublication,

@@ -15,7 +15,7 @@ import pytest
 
 from commands.cli.shadow import page
 from commands.explain.build import CommandSpec
-from commands.replay.differences.model import FINDING, Change, PutDifference
+from commands.replay.differences.report import FINDING, Change, PutDifference
 from commands.replay.differences.shadow import Shadow
 from rfh2.captured import CapturedMessage
 from tests.commands.cli_runs import run

@@ -13,12 +13,21 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.times import to_microseconds
 from commands.replay.arrivals import Arrivals
 from commands.replay.spark.capture_scan import _out_of_time
-from commands.replay.spark.control import NOTES, ControlPlaneSetup, notes_of
-from commands.replay.spark.control_tasks import KEY_FIELDS, ControlTasks, Keys, deal_out, keyed, with_task
+from commands.replay.spark.control import (
+    KEY_FIELDS,
+    NOTES,
+    ControlPlaneSetup,
+    ControlTasks,
+    Keys,
+    deal_out,
+    keyed,
+    notes_of,
+    with_task,
+)
 from commands.replay.spark.prepare import TICK, Clock, FirstPassRole, Roles, expiry_of
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, batch_of, columns
-from commands.replay.spark.ticks import TICKS, ticking
+from commands.replay.spark.twopass import TICKS, ticking
 from rfh2.captured import CapturedMessage
 
 Row = tuple[Any, ...]

@@ -20,8 +20,7 @@ from commands.broker.reading import Reach, reach_of
 from commands.broker.state import subscription_of
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
-from commands.replay.spark.control import DELETED, SUBSCRIBED
-from commands.replay.spark.control_tasks import ControlTasks, Keys, deal_out, keys_of
+from commands.replay.spark.control import DELETED, SUBSCRIBED, ControlTasks, Keys, deal_out, keys_of
 from commands.replay.spark.prepare import FirstPassRole
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.workload import Workload, WorkloadOptions, setup_script

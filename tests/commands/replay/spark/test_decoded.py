@@ -18,7 +18,7 @@ from pyspark.sql.types import StructField
 from commands.explain.equivalents.mqi import to_mqi
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import TraceBroker
-from commands.explain.reading import explained
+from commands.explain.problems import explained
 from commands.mqsc.equivalents import to_mqsc
 from commands.replay.spark import (
     CAPTURED,

@@ -16,8 +16,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from commands.replay.spark import following as following_module
-from commands.replay.spark.delta_table import PutsTable
-from commands.replay.spark.following import PROBLEM_FILE, BatchSink, FollowError, Following
+from commands.replay.spark.following import PROBLEM_FILE, BatchSink, FollowError, Following, PutsTable
 from commands.replay.spark.schemas import PUTS, STREAMED, arrow_schema
 from commands.replay.spark.streaming import PROBLEM
 from tests.commands.replay.spark.test_following import CAPTURE, SETUP as WORKLOAD_SETUP, following

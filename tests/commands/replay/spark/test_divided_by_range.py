@@ -24,10 +24,9 @@ from commands.replay.spark.control import (
 )
 from commands.replay.spark.prepare import FirstPassRole
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.retained import KEPT, LAST, TURNS, kept_of, last_in_range
 from commands.replay.spark.schemas import PUTS, arrow_schema, columns
 from commands.replay.spark.second_pass import RangeTask
-from commands.replay.spark.twopass import PutKeeper
+from commands.replay.spark.twopass import KEPT, LAST, TURNS, PutKeeper, kept_of, last_in_range
 from rfh2.captured import CapturedMessage
 from streams.operations import RetainedCleared, RetainedStored
 from streams.topic_objects import QUEUE_NAMELIST

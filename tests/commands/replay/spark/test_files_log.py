@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from commands.replay.spark.files_log import FilesLog
+from commands.replay.spark.source import FilesLog
 
 START: dict[str, Any] = {"files": {}, "next": 1}
 

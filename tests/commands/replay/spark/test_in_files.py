@@ -25,7 +25,7 @@ from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, 
 from commands.replay.spark.prepare import NEVER, Clock, Expiry, FirstPassRole, Prepared, Roles, prepared
 from commands.replay.spark.put_files import blocks_of, blocks_with
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.ticks import ticks_of
+from commands.replay.spark.twopass import ticks_of
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from commands.network.estate_file import read_estate
 from commands.network.topology import Position
 from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
-from commands.replay.spark.networks import NetworkOrder, run_network
+from commands.replay.spark.engine import NetworkOrder, run_network
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from tests.commands.network_scenarios import network_scenarios

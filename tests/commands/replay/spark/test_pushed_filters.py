@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 
 from commands.replay.columns import CAPTURED, arrow_schema
 from commands.replay.spark.pieces import Piece, pieces_of
-from commands.replay.spark.pushed_filters import conditions_of, needed
+from commands.replay.spark.source import conditions_of, needed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ROWS = [

@@ -16,8 +16,7 @@ from commands.explain.build import CommandSpec, command_message
 from commands.explain.selection import compile_where
 from commands.replay import LocalReplay
 from commands.replay.step.state import SnapshotError, StepState, snapshot_of
-from commands.replay.step.stepper import StepFacts, Stepper, stops_at
-from commands.replay.step.timeline import Block, BlockHead, Timeline, blocks_of
+from commands.replay.step.timeline import Block, BlockHead, StepFacts, Stepper, Timeline, blocks_of, stops_at
 from commands.replay.step.views import change_lines, state_form, state_lines, step_form, step_lines
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
