@@ -169,7 +169,7 @@ def test_the_core_reads_no_clock() -> None:
 
 # The module that lets nothing through which drives a terminal, and those that have no Console: the file of run --record
 # is JSON, and Java's talk passes through a pipe of its own.
-_TALKING = {"commands/terminal/console.py", "commands/running/log_file.py", "commands/replay/spark/session.py"}
+_TALKING = {"commands/terminal/console.py", "commands/running/journal.py", "commands/replay/spark/session.py"}
 _PAST_THE_CONSOLE = {"stdout.write", "stdout.writelines", "stderr.write", "stderr.writelines", "click.echo", "os.write"}
 
 

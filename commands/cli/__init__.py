@@ -106,14 +106,17 @@ SYNONYMS: Final[dict[str, str]] = {
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.
 ELSEWHERE: Final[dict[str, str]] = {
-    verb: f"migrate.cli.{verb}" for verb in ("strmqbrk", "migmbbrk", "extract", "apply", "verify", "estate")
+    **{verb: f"migrate.cli.{verb}" for verb in ("strmqbrk", "migmbbrk", "estate")},
+    **dict.fromkeys(("extract", "apply", "verify"), "migrate.cli.live"),
 }
 # Modules of several verbs; that of any other verb has its name.
 TOGETHER: Final[dict[str, tuple[str, ...]]] = {
     "check": ("check", "config"),
     "homes": ("create", "delete", "home", "list", "stop"),
+    "maintenance": ("cleanup", "passwd", "transactions"),
     "messages": ("browse", "get"),
     "publications": ("pub", "sub"),
+    "status": ("status", "topics"),
 }
 _MODULE_OF: Final = {verb: module for module, verbs in TOGETHER.items() for verb in verbs}
 
@@ -147,7 +150,7 @@ class Verbs(VerbGroup):
         if cmd_name not in self.list_commands(ctx):
             return None
         module = _imported(module_of(cmd_name))
-        command = getattr(module, f"{cmd_name}_command" if cmd_name in _MODULE_OF else "command")
+        command = getattr(module, f"{cmd_name}_command", None) or module.command
         assert isinstance(command, click.Command)
         return command
 

@@ -13,7 +13,7 @@ import click
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options import replays
 from commands.options.captures import selection_options
-from commands.options.reports import ReportForms, report_options
+from commands.options.replays import ReportForms, report_options
 from commands.options.rows import RowForm, row_options
 from commands.options.verb import DIRECTORY, verb
 from commands.pages import MOST_ROWS

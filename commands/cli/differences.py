@@ -15,7 +15,7 @@ from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options import replays
 from commands.options.captures import MomentType, selection_options
-from commands.options.reports import ReportForms, read_gate, report_options
+from commands.options.replays import ReportForms, read_gate, report_options
 from commands.options.verb import FILE, FILE_THAT_IS, verb
 from commands.replay.columns import DIFFERENCES, arrow_schema
 from commands.replay.differences import DifferenceReport, PutDifference

@@ -11,8 +11,14 @@ import click
 from pydantic import ValidationError
 
 from commands.options.captures import STDIN
-from commands.options.replays import CaptureReader, ReplayOptions, replay_options
-from commands.options.reports import ReportForms, read_gate, report_options
+from commands.options.replays import (
+    CaptureReader,
+    ReplayOptions,
+    ReportForms,
+    read_gate,
+    replay_options,
+    report_options,
+)
 from commands.options.verb import FILE_THAT_IS, verb
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Severity, document, table
 from commands.replay.differences import PutDifference

@@ -116,10 +116,10 @@ class TopicsConfig(Secret):
 
     client_id: of the MQTT session, or the name of the NATS consumers; two bridges must never have the same. prefix: of
     all topics in the tree, with its separator. native_user: the user of native publications, for authority records.
-    local: what scope QMGR means, by Local, PUBSCOPE or SUBSCOPE (``commands.links.engine.retained``). default_format:
-    Format of native payloads that have none. session_expiry_s: how long the broker keeps publications while the bridge
-    is down. receive_maximum: native publications that are not yet acknowledged. batch: publications in one unit of
-    work. patience_s: how long a RegSub waits for the answer of the broker. servers: more servers of the same cluster.
+    local: what scope QMGR means, by Local, PUBSCOPE or SUBSCOPE (``LinkScope``). default_format: Format of native
+    payloads that have none. session_expiry_s: how long the broker keeps publications while the bridge is down.
+    receive_maximum: native publications that are not yet acknowledged. batch: publications in one unit of work.
+    patience_s: how long a RegSub waits for the answer of the broker. servers: more servers of the same cluster.
     credentials_file: of a NATS user. stream: of JetStream, and its bucket; replicas: of both. longest_subject: in
     bytes. in_queue, outgoing_queue, position_queue: local queues of the bridge. state_topic: where an MQTT broker
     retains the bridge's state, without the prefix; None for nowhere.

@@ -17,7 +17,7 @@ from commands.explain.selection import Choosing, MessageSelection, compile_where
 from commands.explain.why import Asked, Verdict
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listing import MOST_BELOW, SUBSCRIPTION_SORTS, TOPIC_SORTS, MessageRowOnQueue, Wanted
-from commands.qmgr.store.messages import EXPIRES_AT, message_of
+from commands.qmgr.store.port import EXPIRES_AT, message_of
 from commands.qmgr.store.uncommitted import Match
 from commands.replay.step.views import item_form
 from commands.running.status import status_of

@@ -45,9 +45,9 @@ from commands.qmgr.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES, I
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.sending import EXCEPTION, confirm_arrival, report
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.neighbours import Arrived, NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.opening import DATABASE, directory_of, is_there, queue_managers
+from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, MessageRefusedError, QueueError, StoreError

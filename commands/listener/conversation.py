@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 
 from commands.broker.channel_authentication import ChannelRules
 from commands.broker.objects import DELAY_QUEUE
-from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
 from commands.listener.request import Held, Instances, Memory, ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
+from commands.listener.wire import Gate, MessageWaiters, Signal, new_signal
 from commands.listener.worker import Taken, Worker
 from commands.qmgr.event_numbers import CHANNEL_BROKEN, CHANNEL_ENDED, CHANNEL_STARTED, LOGIN_REFUSED
 from commands.qmgr.mqi.attributes import Values, identifier

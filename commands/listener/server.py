@@ -30,12 +30,11 @@ from commands.config.urls import is_loopback, parse_listen
 from commands.disk.errors import ListenError
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
 from commands.listener.conversation import Shared, deliver_delayed
-from commands.listener.gate import MessageWaiters, give
 from commands.listener.presence import Presence
 from commands.listener.request import Connections, Memory
 from commands.listener.security import Security, requires_passwords
 from commands.listener.session import Bounds, Session
-from commands.listener.wire import Wire, status
+from commands.listener.wire import MessageWaiters, Wire, give, status
 from commands.listener.worker import Worker
 from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions

@@ -22,11 +22,10 @@ from commands.broker.channel_authentication import distinguished_name
 from commands.broker.channel_objects import SVRCONN, ServerChannel
 from commands.listener import calls, spi, streaming
 from commands.listener.conversation import Attempts, Conversation, Shared
-from commands.listener.gate import Gate
 from commands.listener.request import Held, Memory, Request
 from commands.listener.security import Credentials, Identity, tls_refusal
 from commands.listener.streaming import MOST_WAITING, Line
-from commands.listener.wire import Most, Terms, Wire, answer_to_offer, channel_of, status
+from commands.listener.wire import Gate, Most, Terms, Wire, answer_to_offer, channel_of, status
 from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CHANNEL, TOO_MANY_INSTANCES
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder

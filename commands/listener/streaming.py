@@ -20,9 +20,9 @@ from itertools import chain
 from typing import Final
 
 from commands.listener.conversation import Conversation
-from commands.listener.gate import Gate, Signal, give, new_signal
 from commands.listener.request import Request
 from commands.listener.security import Credentials, Identity
+from commands.listener.wire import Gate, Signal, give, new_signal
 from commands.qmgr.mqi.getting import NO_DESCRIPTOR, NOTHING_AHEAD, Ahead, GetOptions, Got, size_of
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS

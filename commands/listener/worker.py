@@ -25,7 +25,7 @@ from threading import Thread
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from commands.disk.errors import StoreBusyError
-from commands.listener.gate import Signal, give, new_signal
+from commands.listener.wire import Signal, give, new_signal
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.database import FAILURES, CommitLog
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork

@@ -24,7 +24,7 @@ from commands.monitoring.trace_context import DECODE, DELIVER, MATCH, Step, seem
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import Committed, Observer, ProcessorTally, Sample
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from commands.terminal.console import Console
 from rfh2.distribution import how_to_install
 

@@ -29,7 +29,7 @@ from commands.broker.outcome import Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.reading import Reading
 from commands.monitoring.trace_context import TRACEPARENT, TRACESTATE, Steps, TraceContext, context_of
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import REASON_NAMES
 from rfh2.distribution import VERSION
 from rfh2.layouts import MQMD1

@@ -1,4 +1,7 @@
-"""What ``replay``, ``analyse`` and ``differences`` share: their options, the capture that they read, and Spark."""
+"""What ``replay``, ``analyse`` and ``differences`` share: their options, the capture that they read, and Spark.
+
+What ``analyse`` and ``differences`` share: their report as text, as JSON, and as an HTML page.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from pydantic import BaseModel
 
 from commands.broker.context import SEMANTICS, V6_BROKER, Semantics
 from commands.broker.reading import natural_queue
@@ -19,8 +23,9 @@ from commands.explain.selection import MessageSelection
 from commands.mqsc.broker import Broker
 from commands.network.estate_file import read_estate
 from commands.options.captures import STDIN, Captures, files_argument, format_option
-from commands.options.verb import FILE, FILE_THAT_IS, PATH_OR_DASH
+from commands.options.verb import FILE, FILE_OR_DASH, FILE_THAT_IS, PATH_OR_DASH
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError, in_order
+from commands.replay.differences.report import Gate, parse_gate
 from commands.replay.divided import ClockWentBackError
 from commands.replay.network.local import NetworkSetup
 from commands.replay.step.index_file import IndexFile, mark_of
@@ -406,3 +411,64 @@ def exit_option(function: F) -> F:
         help="Call the publish exit in table [publish_exit] of this configuration file of run.",
     )
     return option(function)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportForms:
+    """In which forms a person wants a report. page: the file of the HTML page; ``-`` is stdout; None is no page."""
+
+    page: Path | None
+    as_json: bool
+
+    @property
+    def has_every_row(self) -> bool:
+        """Whether some form shows more than the first lines of each table."""
+        return self.as_json or self.page is not None
+
+    def show(
+        self, console: Console, report: BaseModel, page: Callable[[], str], lines: Callable[[], Iterable[str]]
+    ) -> None:
+        """Write the page if there is one, and print the report, as JSON or as *lines*. Raises OSError.
+
+        A page that goes to stdout is printed alone.
+        """
+        if self.page == STDIN:
+            console.binary.write(page().encode())
+            return
+        if self.page is not None:
+            self.page.write_text(page(), encoding="utf-8")
+            console.say(f"page written to {self.page}")
+        if self.as_json:
+            console.json(report.model_dump(mode="json"))
+            return
+        for line in lines():
+            console.data(line)
+
+
+def report_options(function: F) -> F:
+    """``--html`` and ``--json``: the verb gets *forms* (ReportForms)."""
+
+    @wraps(function)
+    def loaded(*args: Any, html: Path | None, as_json: bool, **own: Any) -> Any:
+        return function(*args, forms=ReportForms(html, as_json), **own)
+
+    verb: F = loaded
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
+        click.option(
+            "--html",
+            type=FILE_OR_DASH,
+            metavar="FILE|-",
+            help="Write the report as one HTML page. With - only the page is printed.",
+        ),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def read_gate(path: Path) -> Gate:
+    """The gate of ``--fail-on``. Raises UsageError."""
+    try:
+        return parse_gate(path.read_text(encoding="utf-8"))
+    except (QPubSubError, ValueError) as error:
+        raise click.UsageError(f"--fail-on {path}: {error}") from error

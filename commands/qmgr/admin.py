@@ -48,8 +48,7 @@ from commands.mqsc.pcf.rights import Rights
 from commands.mqsc.script import Command, Statement, lines_of, statements
 from commands.network.cluster_topics import RepositoryEntry
 from commands.network.topology import Refresh, Relation
-from commands.qmgr.backlog import LONGEST_PAUSE_S, Backlog
-from commands.qmgr.delivery import Cause, Deliverer
+from commands.qmgr.delivery import LONGEST_PAUSE_S, Backlog, Cause, Deliverer
 from commands.qmgr.link_port import Administered
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.database import HasDatabase

@@ -16,16 +16,14 @@ from commands.broker.puts import Outgoing, Put, PutKind
 from commands.broker.reading import Reading
 from commands.disk.errors import UndeliverableError
 from commands.headers.response import Completion
-from commands.qmgr.backlog import Backlog
-from commands.qmgr.delivery import Cause, Deliverer, Refusal, for_neighbour, is_stranding
+from commands.qmgr.delivery import Backlog, Cause, Deliverer, Refusal, for_neighbour, is_stranding
 from commands.qmgr.event_numbers import CONTROL_FAILED, DEAD_LETTER, DISCARDED, PUBLISH_FAILED
 from commands.qmgr.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.link_port import Administered, CommandServer, is_native
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.observer import Ending, Observer, ProcessorTally, Sample, count
 from commands.qmgr.sending import COD, report
-from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.port import UnitOfWork
+from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.qmgr.watchdog import CommandLimits, reason_of
 from commands.templates.parts import Parts, parts_of

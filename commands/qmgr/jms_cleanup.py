@@ -25,7 +25,7 @@ from typing import Final
 from commands.broker import objects as queue_names
 from commands.broker.objects import Objects
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.errors import DecodeError
 from rfh2.jms_entry import decode_entry

@@ -20,8 +20,7 @@ from commands.broker.counts import Counts
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.reading import Reading
-from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.port import CountsMessages, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, StoredMessage, UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)

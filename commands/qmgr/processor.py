@@ -28,15 +28,13 @@ from commands.broker.budget import Budget
 from commands.broker.exit_values import PublishExit
 from commands.broker.puts import Put
 from commands.disk.errors import SupersededError, UndeliverableError, UnitOfWorkFullError
-from commands.qmgr.backlog import LONGEST_PAUSE_S, Backlog
-from commands.qmgr.delivery import RefusalLog
+from commands.qmgr.delivery import LONGEST_PAUSE_S, Backlog, RefusalLog
 from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.link_port import CommandServer, TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.observer import Committed, Observer, ProcessorTally, Unobserved, forget_unused_topics
 from commands.qmgr.sending import report_expired
-from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.port import CountsMessages, QueueManagerPort, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.qmgr.watchdog import ApartError, CommandLimits, NoWatchdog, Watchdog
 from commands.terminal.counted import counted

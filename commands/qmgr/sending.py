@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.puts import DeadLetters, Outgoing, PutKind, is_wanted
-from commands.qmgr.store.messages import BODY, MD, QUEUE, USER
+from commands.qmgr.store.port import BODY, MD, QUEUE, USER
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import constants as c, mqi_constants as m
 from rfh2.ccsid import ASCII_FIELDS

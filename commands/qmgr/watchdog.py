@@ -20,7 +20,7 @@ from typing import Final, ParamSpec, Protocol, TypeVar
 
 from commands.broker.budget import Budget, Meter, OverBudgetError
 from commands.broker.reading import Reading
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import MQRC_BACKOUT_THRESHOLD_REACHED, MQRC_RESOURCE_PROBLEM
 from rfh2.errors import QPubSubError
 

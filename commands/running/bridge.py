@@ -38,8 +38,7 @@ from commands.listener.server import Listener, listener_of, serve
 from commands.monitoring.opening import Monitoring
 from commands.monitoring.server import Health, Phase
 from commands.qmgr.admin import PcfCommandServer
-from commands.qmgr.backlog import LONGEST_PAUSE_S
-from commands.qmgr.delivery import STRANDED_HELP, is_stranding
+from commands.qmgr.delivery import LONGEST_PAUSE_S, STRANDED_HELP, is_stranding
 from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
@@ -47,10 +46,8 @@ from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import directory_of
-from commands.running.child_processes import Heartbeat, notify
-from commands.running.journal import Events, Journal, last_status, reporting
-from commands.running.listening import Beside, Guardian, Service, beside
-from commands.running.log_file import LogFile, LogFormat, Recorder
+from commands.running.journal import Events, Journal, LogFile, LogFormat, Recorder, last_status, reporting
+from commands.running.listening import Beside, Guardian, Heartbeat, Service, beside, notify
 from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.supervisor import AWAY, SupervisedWatchdog, supervised

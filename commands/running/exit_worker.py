@@ -21,7 +21,7 @@ from typing import BinaryIO, Final
 from pydantic import BaseModel, ConfigDict
 
 from commands.broker import exit_values as exits
-from commands.running.child_processes import die_with
+from commands.running.listening import die_with
 
 
 class ExitCall(BaseModel):

@@ -49,7 +49,7 @@ from commands.config.home import process_here
 from commands.headers.registry import parse
 from commands.links.engine.threads import Backoff
 from commands.network.estate_file import Table, TableFileError, TomlLines, hint, made, parsed, read_text
-from commands.running.child_processes import die_with
+from commands.running.listening import die_with
 from commands.running.supervisor import is_stopped_child
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError, StoreError

@@ -26,11 +26,10 @@ from types import FrameType
 from typing import Any, Final
 
 from commands.disk.errors import ServerAwayError, SupersededError
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
 from commands.running import work_page
-from commands.running.child_processes import MOST_CRASHES, Crashes, Heartbeat, die_with, notify
-from commands.running.listening import Guardian
+from commands.running.listening import MOST_CRASHES, Crashes, Guardian, Heartbeat, die_with, notify
 from commands.running.tenure import Tenure
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso

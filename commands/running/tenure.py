@@ -35,8 +35,8 @@ from commands.qmgr.store.database import PROCESSOR, Database, EngineError
 from commands.qmgr.store.listeners import LISTENERS, answers
 from commands.qmgr.store.opening import begin_epoch, connect_postgresql, directory_of, require_readable, take_over
 from commands.qmgr.store.queue_manager import PATIENCE_S
-from commands.running.child_processes import Heartbeat
 from commands.running.journal import STATUS, here
+from commands.running.listening import Heartbeat
 from commands.terminal.stopping import stopping
 from rfh2.errors import StoreError
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.disk.files import private
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watchdog import EndedProcessors
 from rfh2.layouts import MQMD1
 

@@ -21,7 +21,7 @@ from commands.options.queue_manager import HOME
 from commands.options.verb import DIRECTORY, FILE_THAT_IS, F, Verb, verb_group
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
-from migrate.cli import choices, live_options
+from migrate.cli import choices, live
 from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
 from migrate.estate.live_acting import ACTIONS, checkpoints_of, default_processes, results
 from migrate.estate.overview import (
@@ -113,7 +113,7 @@ _JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON 
 
 @_on_estate("qpubsub estate extract bank/")
 @click.option("--again", is_flag=True, help="Do it again for brokers for which it is done.")
-@live_options.wait
+@live.wait
 def extract(asked: Asked, **given: Any) -> ExitCode:
     """Take sources from live queue managers, and the objects that are there; estate.toml says how to reach them."""
     return _acted(asked, given)
@@ -152,7 +152,7 @@ def rehearse(asked: Asked) -> ExitCode:
 @click.option(
     "--accept-old", is_flag=True, help="Also plans whose sources are older than a day, or than estate.toml allows."
 )
-@live_options.wait
+@live.wait
 def apply(asked: Asked, confirmed: tuple[str, ...], until: str | None, **given: Any) -> ExitCode:
     """Carry the plans out, wave after wave; a wave begins when all brokers of the wave before are done."""
     named = (*confirmed, *([] if until is None else [until]))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from migrate.planned_state import PlannedHeading
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures

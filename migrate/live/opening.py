@@ -360,7 +360,6 @@ class PcfTransport(Protocol):
 
     def exchange(self, command: Pcf) -> Iterator[Pcf]:
         """The responses, up to the last one. Raises AdministrationError."""
-        ...
 
     def close(self) -> None: ...
 

@@ -116,15 +116,12 @@ class Administrator(Protocol):
 
         Raises AdministrationError.
         """
-        ...
 
     def run(self, statement: Statement) -> Outcome:
         """Carry out a statement that changes something. Raises AdministrationError if its result is not known."""
-        ...
 
     def close(self) -> None:
         """End the connection."""
-        ...
 
 
 def message_number(text: str) -> str:

@@ -46,7 +46,7 @@ from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.tree import native_of
 from commands.model import Publish
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from commands.terminal.counted import counted
 from migrate import legacy_state as legacy
 from migrate.assemble import assemble

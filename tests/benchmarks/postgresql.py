@@ -22,7 +22,7 @@ from commands.broker.objects import QueueManager
 from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.counters import _ADD_QUEUE, _ADD_SUBSCRIPTION, _ADD_TOPIC
-from commands.qmgr.store.messages import BEFORE_ALL, DELETE_MESSAGE, INSERT_MESSAGE, NEXT_SHORT_MESSAGES
+from commands.qmgr.store.port import BEFORE_ALL, DELETE_MESSAGE, INSERT_MESSAGE, NEXT_SHORT_MESSAGES
 from tests.commands.qmgr.test_dynamic_queues import send
 from tests.commands.qmgr.test_processor import CONTROL, STREAM
 from tests.postgresql import empty, postgresql_server

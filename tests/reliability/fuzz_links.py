@@ -9,9 +9,8 @@ from random import Random
 from typing import Any, Final
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.links.engine.inbound_writer import CommandPutter, NativePublication
+from commands.links.engine.inbound_writer import CommandPutter, NativePublication, as_operation
 from commands.links.engine.properties import ForTree, for_tree, native_of as of_record, publishing
-from commands.links.engine.retained import as_operation
 from commands.links.mqtt.packets import MqttPublication, native_of, packet_for, why_not_topic
 from commands.links.nats.connection import message_for, record_of, subject_of, topic_of
 from rfh2 import CapturedMessage, DecodeError, Folder, Message, Mqmd, Rfh2, decode

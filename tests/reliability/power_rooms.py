@@ -14,14 +14,14 @@ from typing import Any, ClassVar, cast
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, LocalQueue, QueueManager
 from commands.broker.puts import Put, PutKind
-from commands.cli import capture, passwd
+from commands.cli import capture, maintenance
 from commands.links.engine.filters import read_state, write_state
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerNotFoundError, QueueManagerStore, StoreDamagedError, UnitOfWork, opening
 from commands.qmgr.store.database import Durability
 from commands.qmgr.store.reading import definitions_in
 from commands.running.capture_files import CaptureFiles
-from commands.running.log_file import LogFile, LogFormat, Recorder
+from commands.running.journal import LogFile, LogFormat, Recorder
 from commands.running.work_page import FixedFile, read_fixed
 from commands.terminal.console import Console
 from migrate import embedded
@@ -374,7 +374,7 @@ class Files(Room):
         for number in (1, 2):
             write_state(root / "link.json", {"at": number, "much": "x" * 3_000 * number})
             after("acked")
-            passwd._rewrite(root / "passwords", f"user{number}", "secret" * 300)
+            maintenance._rewrite(root / "passwords", f"user{number}", "secret" * 300)
             after("acked")
             _said("convert", str(root / f"in{number}.jsonl"), "-o", str(root / "out.jsonl"))
             after("acked")

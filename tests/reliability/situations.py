@@ -24,7 +24,7 @@ from typing import Any, Final
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.disk.errors import UndeliverableError
 from commands.explain.problems import explained
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.running.bridge import GARBAGE_THRESHOLD

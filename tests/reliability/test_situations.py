@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.qmgr.backlog import MOST_MESSAGES
+from commands.qmgr.delivery import MOST_MESSAGES
 from tests.reliability import situations as program
 from tests.reliability.situations import SITUATIONS, Measured, Scene, measured
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from commands.broker.outcome import Arrival
 from commands.qmgr.execution import Execution
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2.captured import CapturedMessage
 from tests.simulation.kernel import Kernel
 

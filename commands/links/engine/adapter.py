@@ -36,13 +36,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.links.engine.filters import Positions
-from commands.links.engine.inbound_writer import NativePublication, Unreadable
+from commands.links.engine.inbound_writer import NativePublication, TreeRetained, Unreadable
 from commands.links.engine.properties import ForTree
-from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool, message_key
 from commands.qmgr.link_port import Capability, Feature, How
-from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.port import Queues
+from commands.qmgr.store.port import Queues, StoredMessage
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q
 from rfh2.errors import QPubSubError, StoreError, system_words
 from streams.subscriptions import WildcardScheme

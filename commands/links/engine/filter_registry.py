@@ -35,7 +35,7 @@ from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 from commands.links.engine import adapter as trees
-from commands.links.engine.retained import News, TreeRetained
+from commands.links.engine.inbound_writer import News, TreeRetained
 from commands.qmgr.link_port import Feature, How, TopicSpaceView, TreeNotAskedError
 from rfh2.errors import StoreError
 from streams import operations

@@ -42,13 +42,12 @@ from commands.broker.puts import Outgoing
 from commands.config.settings import TopicsConfig
 from commands.links.engine import adapter as trees
 from commands.links.engine.filter_registry import FilterRegistry, Lookups, Silence, Subscribing
-from commands.links.engine.inbound_writer import InboundWriter
+from commands.links.engine.inbound_writer import InboundWriter, LinkScope, NewerTopics, News
 from commands.links.engine.properties import clearing, for_tree, is_clearing, publishing
-from commands.links.engine.retained import LinkScope, NewerTopics, News
 from commands.links.engine.spool import LinkStores, Refused, Spool, message_key
 from commands.links.engine.threads import Backoff, IdleCounter, Threads, settled
 from commands.qmgr.link_port import Capability, Feature, How, LinkState, TopicSpaceView
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError, DecodeError, StoreError
 from streams.operations import ClearRetained, Effect, Operation, PublishToTopic, RetainedCleared

@@ -24,9 +24,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from commands.links.engine.adapter import Engine, Subscribed, TreeArrivals, Unconnected
 from commands.links.engine.filters import FollowedFilters, Positions, levels_of, matcher_of, selected
-from commands.links.engine.inbound_writer import NativePublication, Unreadable
+from commands.links.engine.inbound_writer import NativePublication, TreeRetained, Unreadable
 from commands.links.engine.properties import TreeMessage, native_of
-from commands.links.engine.retained import TreeRetained
 from commands.qmgr.link_port import Capability, Feature, How
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR

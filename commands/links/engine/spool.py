@@ -19,8 +19,7 @@ from typing import Final, Protocol
 from commands.broker.puts import DeadLetters
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
-from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.port import Queues
+from commands.qmgr.store.port import Queues, StoredMessage
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from rfh2.layouts import MQMD1
 from rfh2.mqmd import Mqmd

@@ -18,15 +18,14 @@ from typing import Final
 from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import TopicsConfig
 from commands.links.engine import adapter as trees
-from commands.links.engine.inbound_writer import CommandPutter, NativePublication
+from commands.links.engine.inbound_writer import CommandPutter, NativePublication, TreeRetained
 from commands.links.engine.properties import ForTree
-from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.ibmmq.manager import MqMessages, MqSpool
 from commands.links.ibmmq.tree import Selection, Tree, native_of, put_for
 from commands.links.ibmmq.unit import REFUSED, MqUnit
 from commands.qmgr.link_port import Capability, Feature, How
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import DecodeError, StoreError
 from rfh2.mqmd import Mqmd

@@ -48,38 +48,30 @@ class Connection(Protocol):
     @property
     def is_up(self) -> bool:
         """Whether it is connected, as far as is known."""
-        ...
 
     def connect(self) -> None:
         """Connect, by the parameters of the URL and the configuration, else as the environment says.
 
         Raises ConfigError where they are not enough.
         """
-        ...
 
     def disconnect(self) -> None:
         """Disconnect; the queue manager backs out what was not committed."""
-        ...
 
     def commit(self) -> None:
         """MQCMIT. BackedOutError: nothing was committed. ConnectionLostError: the result is not known yet."""
-        ...
 
     def backout(self) -> None:
         """MQBACK."""
-        ...
 
     def queue(self, name: str, options: int) -> Any:
         """The handle of a queue, opened with these MQOO_*; it stays open."""
-        ...
 
     def temporary_queue(self, model: str) -> tuple[Any, str]:
         """A dynamic queue made from *model*, open for input until the connection ends: its handle and its name."""
-        ...
 
     def close_queue(self, name: str, options: int) -> None:
         """Close it again."""
-        ...
 
     def get(
         self,
@@ -91,48 +83,38 @@ class Connection(Protocol):
         wait_ms: int = 0,
     ) -> Got | None:
         """MQGET with these MQGMO_*; None where there is no message. token, correl_id: of the one that is wanted."""
-        ...
 
     def glance(self, handle: Any, first: bool, *, size: int = 0, correl_id: bytes | None = None) -> Got | None:
         """MQGET that browses, the descriptor and the first *size* bytes. first: at the beginning, else the next one.
 
         correl_id: of those that are wanted.
         """
-        ...
 
     def put1(self, queue: str, qmgr: str, md: bytes, body: bytes, options: int) -> None:
         """MQPUT1 with these MQPMO_*."""
-        ...
 
     def inquire(self, handle: Any, selectors: list[int]) -> dict[int, Any]:
         """MQINQ: selector and value; text is trimmed."""
-        ...
 
     def inquire_qmgr(self, selectors: list[int]) -> dict[int, Any]:
         """MQINQ of the queue manager."""
-        ...
 
     def publish(self, topic_string: str, md: bytes, body: bytes, options: int) -> None:
         """Put to a topic."""
-        ...
 
     def subscribe(
         self, topic_string: str, name: str, options: int, queue: Any, selector: str = "", correl_id: bytes | None = None
     ) -> Subscribed:
         """MQSUB with these MQSO_*. queue: a queue's handle, None for a managed one."""
-        ...
 
     def request(self, subscribed: Subscribed) -> int:
         """MQSUBRQ: how many retained publications are sent."""
-        ...
 
     def close_subscription(self, subscribed: Subscribed, options: int, queue_too: bool = False) -> None:
         """MQCLOSE with these MQCO_*."""
-        ...
 
     def pcf(self, command: str, parameters: dict[int, Any]) -> list[Any]:
         """A PCF command, its name MQCMD_*; the parameters of its answers."""
-        ...
 
 
 _BELIEVED_S: Final = 60.0

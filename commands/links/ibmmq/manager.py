@@ -26,7 +26,7 @@ from commands.links.ibmmq.undelivered import LiveState, RecordError, Undelivered
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.message_table import note_undelivered_elsewhere
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2 import mqi_constants as m
 from rfh2.errors import StoreError
 from streams.operations import Effect

@@ -39,9 +39,8 @@ from typing import Any, Final
 
 from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import TopicsConfig
-from commands.links.engine.inbound_writer import NativePublication
+from commands.links.engine.inbound_writer import NativePublication, TreeRetained
 from commands.links.engine.properties import ForTree
-from commands.links.engine.retained import TreeRetained
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from rfh2 import mqi_constants as m, pcf_admin_names as c

@@ -59,9 +59,9 @@ from commands.broker.state import (
 from commands.client.errors import MqError
 from commands.disk.errors import UndeliverableError, readable
 from commands.links.ibmmq.connection import Connection, Got
-from commands.qmgr.backlog import destination, lane_of
+from commands.qmgr.delivery import destination, lane_of
 from commands.qmgr.store.database import FAILURES, Connection as DatabaseConnection, Database
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import DecodeError, QueueError, StoreError

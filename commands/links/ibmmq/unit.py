@@ -42,8 +42,7 @@ from commands.links.ibmmq.undelivered import (
     put_at,
 )
 from commands.qmgr.store.message_table import note_undelivered_elsewhere
-from commands.qmgr.store.messages import StoredMessage
-from commands.qmgr.store.port import LoadedState
+from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME

@@ -29,8 +29,7 @@ from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import Engine, Subscribed, TreeArrivals, TreeRefusedError, TreeUnreachableError
 from commands.links.engine.filters import matcher_of
-from commands.links.engine.inbound_writer import NativePublication, Unreadable
-from commands.links.engine.retained import TreeRetained
+from commands.links.engine.inbound_writer import NativePublication, TreeRetained, Unreadable
 from commands.links.engine.spool import Spool
 from commands.links.mqtt.client import RETAIN_NOW, MqttClient
 from commands.links.mqtt.packets import (

@@ -39,7 +39,7 @@ from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.transactions import Transactions, XaCall
 from commands.qmgr.sending import confirm_arrival, transmitted
-from commands.qmgr.store.messages import MD, QUEUE
+from commands.qmgr.store.port import MD, QUEUE
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.uncommitted import Came

@@ -22,7 +22,7 @@ from commands.qmgr.mqi.refusals import MqiError, check_get
 from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.sending import COD, report
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.messages import BEFORE_ALL, BODY, MD, PERSISTENT, QUEUE, RANK, SEQ, MessageRow, message_of
+from commands.qmgr.store.port import BEFORE_ALL, BODY, MD, PERSISTENT, QUEUE, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import ANY, Match, Search, descriptors_of_group
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork

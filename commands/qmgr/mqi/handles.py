@@ -26,7 +26,7 @@ from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_rules import SubscriptionAnswer
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
-from commands.qmgr.store.messages import BEFORE_ALL
+from commands.qmgr.store.port import BEFORE_ALL
 from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.uncommitted import Came, Search
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork

@@ -27,7 +27,7 @@ from commands.broker.times import from_microseconds, to_microseconds
 from commands.qmgr.mqi.handles import Application, OpenQueues
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.sending import send
-from commands.qmgr.store.messages import EXPIRES_AT, MD, SEQ, USER, MessageRow, message_of
+from commands.qmgr.store.port import EXPIRES_AT, MD, SEQ, USER, MessageRow, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Match, Search
 from rfh2 import mqi_constants as m

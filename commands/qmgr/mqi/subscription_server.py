@@ -26,7 +26,7 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import DeadLetters, Outgoing, PutKind
 from commands.broker.respond import reply_descriptor
 from commands.headers.response import Completion
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.link_port import Administered
 from commands.qmgr.mqi import subscription_rules as rules
 from commands.qmgr.mqi.authority import check_enabled

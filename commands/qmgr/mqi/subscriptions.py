@@ -30,7 +30,7 @@ from commands.qmgr.mqi.subscription_rules import (
     topic_of,
 )
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
-from commands.qmgr.store.messages import BODY, MD, SEQ
+from commands.qmgr.store.port import BODY, MD, SEQ
 from commands.qmgr.store.state_table import Close
 from commands.qmgr.store.uncommitted import Match
 from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork

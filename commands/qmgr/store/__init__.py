@@ -12,9 +12,8 @@ from commands.disk.errors import (
 )
 from commands.qmgr.store.connection import DYNAMIC_NAME, OpenQueue, ProgramConnection
 from commands.qmgr.store.database import Durability
-from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.opening import queue_managers
-from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Queues, UnitOfWork
+from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Queues, StoredMessage, UnitOfWork
 from commands.qmgr.store.queue_manager import Overview, QueueManagerStore, QueueOverview
 from commands.qmgr.store.state_table import Close
 from rfh2.errors import MessageRefusedError, QueueError

@@ -16,7 +16,7 @@ from typing import Final
 from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.times import from_microseconds, to_microseconds
 from commands.qmgr.store.database import Connection, translate_errors
-from commands.qmgr.store.messages import OLDEST_MESSAGE
+from commands.qmgr.store.port import OLDEST_MESSAGE
 from commands.qmgr.store.write_buffer import WriteBuffer
 
 Mark = tuple[int, int, int]

@@ -30,7 +30,7 @@ from commands.broker.state import subscription_of
 from commands.broker.times import from_microseconds, to_microseconds
 from commands.disk.errors import StoreDamagedError
 from commands.qmgr.store.database import Connection, Database, translate_errors
-from commands.qmgr.store.messages import MESSAGE_ON_QUEUE, MessageRow, StoredMessage, check, message_of
+from commands.qmgr.store.port import MESSAGE_ON_QUEUE, MessageRow, StoredMessage, check, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR

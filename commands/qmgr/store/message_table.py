@@ -25,7 +25,7 @@ from commands.headers.psc_commands import publish_command
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.database import FAILURES, Connection, Database
 from commands.qmgr.store.definitions import QueueDefinitions
-from commands.qmgr.store.messages import (
+from commands.qmgr.store.port import (
     BEFORE_ALL,
     BODY,
     BODY_OF_MESSAGE,

@@ -34,7 +34,7 @@ from commands.disk.files import directory_to_disk, make_directory, touch
 from commands.disk.lock import PROCESSOR_LOCK, HolderLock, exclusive, is_held, require_locks
 from commands.qmgr.store.database import FAILURES, Connection, Database, Durability
 from commands.qmgr.store.definitions import queue_manager
-from commands.qmgr.store.messages import COLUMNS
+from commands.qmgr.store.port import COLUMNS
 from commands.qmgr.store.schema import NUMBERED
 from commands.qmgr.store.sqlite_database import SqliteDatabase
 from rfh2.errors import StoreError, system_words

@@ -36,9 +36,8 @@ from commands.qmgr.store.counters import queue_counts, subscription_counts, topi
 from commands.qmgr.store.database import Connection, Database, Durability, translate_errors
 from commands.qmgr.store.definitions import Queue, look_up, look_up_namelist, resolved, was_made
 from commands.qmgr.store.message_table import undelivered_overview
-from commands.qmgr.store.messages import OLDEST_MESSAGE, StoredMessage, browse_queue, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
-from commands.qmgr.store.port import LoadedState
+from commands.qmgr.store.port import OLDEST_MESSAGE, LoadedState, StoredMessage, browse_queue, queue_depth
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork, Tables
 from rfh2.errors import StoreError
 from streams.topic_objects import Namelist

@@ -30,7 +30,7 @@ from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
 from commands.broker.times import to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.message_table import MessageTable
-from commands.qmgr.store.messages import (
+from commands.qmgr.store.port import (
     ALL_COLUMNS,
     BEFORE_ALL,
     BODY,

@@ -20,7 +20,7 @@ from typing import Final, cast
 
 from commands.broker.state import PublicationRow
 from commands.qmgr.store.database import FAILURES, MANY, Database, translate_errors
-from commands.qmgr.store.messages import (
+from commands.qmgr.store.port import (
     BODY,
     DELETE_MESSAGE,
     DELETE_MESSAGES,

@@ -26,8 +26,7 @@ from commands.network.estate_file import Estate
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, listing
 from migrate.contents import SUMS, disk
 from migrate.estate.overview import EstateOverview
-from migrate.estate.pack.collecting import Applications, Impact, collect, ranked_over_all
-from migrate.estate.pack.runbook import runbook, summary
+from migrate.estate.pack.collecting import Applications, Impact, collect, ranked_over_all, runbook, summary
 from migrate.estate.records import BrokerFiles, ItemRow, Record
 from migrate.ledger import Result
 from migrate.report.html import section

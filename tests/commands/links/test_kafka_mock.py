@@ -18,7 +18,7 @@ from commands.links.engine.adapter import TreeUnreachableError, Waiting
 from commands.links.engine.properties import ForTree
 from commands.links.kafka.adapter import KafkaReader, KafkaSender
 from commands.links.kafka.cluster import KafkaCluster, Routes
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2 import Mqmd
 from tests.waiting import PATIENCE_S, until
 

@@ -20,7 +20,7 @@ from commands.links.ibmmq.adapter import MqSender
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2.mqmd import Mqmd
 from streams.subscriptions import WildcardScheme
 from tests.commands.links import test_same_puts

@@ -15,7 +15,7 @@ from commands.client.errors import ConnectionLostError
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.channel import ChannelConnection, LibraryConnection
 from commands.links.ibmmq.undelivered import RecordError
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.errors import StoreError

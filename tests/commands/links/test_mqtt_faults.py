@@ -25,7 +25,7 @@ from commands.links.mqtt.adapter import MqttAdapter, Snapshots
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.packets import Granted, MqttPublication
 from commands.links.mqtt.sender import MqttSender
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, PublishToTopic
 from tests.certificates import make_certificates, needs_openssl

@@ -15,9 +15,8 @@ from hypothesis import given, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.headers.registry import parse
-from commands.links.engine.inbound_writer import CommandPutter, NativePublication, command_for, why_not_command
+from commands.links.engine.inbound_writer import CommandPutter, NativePublication, command_for, usable, why_not_command
 from commands.links.engine.properties import ForTree
-from commands.links.engine.retained import usable
 from commands.links.engine.threads import Backoff
 from commands.links.mqtt.packets import (
     MAX_BYTES,

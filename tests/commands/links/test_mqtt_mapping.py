@@ -11,9 +11,16 @@ from hypothesis import given, strategies as st
 
 from commands.headers.registry import parse
 from commands.links.engine.filters import FilterTree
-from commands.links.engine.inbound_writer import NativePublication, command_for, why_not_command
+from commands.links.engine.inbound_writer import (
+    LinkScope,
+    NativePublication,
+    TreeRetained,
+    as_operation,
+    command_for,
+    differences,
+    why_not_command,
+)
 from commands.links.engine.properties import ForTree, clearing, for_tree, publishing
-from commands.links.engine.retained import LinkScope, TreeRetained, as_operation, differences
 from commands.links.mqtt.packets import FENCE, MqttPublication, filter_of, native_of, packet_for, why_not_topic
 from commands.links.mqtt.sender import Filters
 from rfh2 import DecodeError, Folder, Mqmd, Rfh1, Rfh2, decode

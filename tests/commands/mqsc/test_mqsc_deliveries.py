@@ -18,7 +18,7 @@ from commands.mqsc.broker import Broker
 from commands.mqsc.execute import execute
 from commands.mqsc.script import parse
 from commands.qmgr.admin import Keeper, UnitQueues
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.terminal.console import Console, ExitCode

@@ -26,8 +26,8 @@ from commands.mqsc.script import parse
 from commands.qmgr.admin import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.opening import DATABASE, directory_of
+from commands.qmgr.store.port import StoredMessage
 from commands.replay.network.local import QueueManagerSetup
 from rfh2.captured import CapturedMessage
 from tests.commands.scenario import KICK_OFF

@@ -21,7 +21,7 @@ from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, Topi
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.observer import forget_unused_topics
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore

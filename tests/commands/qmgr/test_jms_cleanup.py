@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.broker.objects import ADMIN_QUEUE, DEFAULT_QUEUES, REPORT_QUEUE, LocalQueue, QueueManager
-from commands.cli.cleanup import identifier
+from commands.cli.maintenance import identifier
 from commands.qmgr import jms_cleanup
 from commands.qmgr.jms_cleanup import (
     Level,
@@ -27,7 +27,7 @@ from commands.qmgr.jms_cleanup import (
 )
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from rfh2.folders import Folder
 from rfh2.jms_entry import JmsEntry
 from rfh2.mqi_constants import MQCI_NONE

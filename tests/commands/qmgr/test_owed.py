@@ -15,7 +15,7 @@ import pytest
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, StoreFullError, UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork

@@ -21,8 +21,8 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.counters import _ADD_QUEUE
 from commands.qmgr.store.database import EngineError, Values
-from commands.qmgr.store.messages import ALL_COLUMNS, INSERT_MESSAGE
 from commands.qmgr.store.opening import connect, processor_of, take_over
+from commands.qmgr.store.port import ALL_COLUMNS, INSERT_MESSAGE
 from rfh2.errors import StoreError
 from tests.commands.qmgr.test_dynamic_queues import send
 from tests.commands.qmgr.test_processor import CONTROL, STREAM

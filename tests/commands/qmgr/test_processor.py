@@ -17,7 +17,7 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Outgoing
 from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, UnitOfWork

@@ -13,7 +13,7 @@ from commands.broker.outcome import Outcome
 from commands.disk.errors import UndeliverableError
 from commands.headers.response import Completion
 from commands.mqsc.execute import run_setup
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.reading import definitions_in

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.messages import BODY, MessageRow
+from commands.qmgr.store.port import BODY, MessageRow
 from commands.qmgr.store.uncommitted import ANY, Match, Search
 from rfh2.mqmd import Mqmd
 

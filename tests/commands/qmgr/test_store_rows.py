@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.qmgr.store import QueueManagerStore, messages as rows
+from commands.qmgr.store import QueueManagerStore, port as rows
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 
 

@@ -14,7 +14,7 @@ import pytest
 from commands.broker.objects import AliasQueue, Definition, LocalQueue, QueueManager
 from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
-from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2, decode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.running.child_processes import Crashes
+from commands.running.listening import Crashes
 
 
 @pytest.mark.parametrize(

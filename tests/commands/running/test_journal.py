@@ -10,8 +10,7 @@ from typing import Any
 
 from commands.qmgr.link_port import LinkState
 from commands.qmgr.observer import ProcessorTally
-from commands.running.journal import Journal, last_status, reporting
-from commands.running.log_file import LogFile, LogFormat
+from commands.running.journal import Journal, LogFile, LogFormat, last_status, reporting
 from commands.terminal.console import Console
 
 

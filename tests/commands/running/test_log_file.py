@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.running.log_file import LogFile, LogFormat, as_text
+from commands.running.journal import LogFile, LogFormat, as_text
 from tests.commands.cli_runs import run
 from tests.waiting import until
 

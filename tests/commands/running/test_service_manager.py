@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.running.child_processes import notify
+from commands.running.listening import notify
 from tests.commands.cli_runs import run
 from tests.waiting import PATIENCE_S
 

@@ -24,7 +24,7 @@ from commands.links.ibmmq.unit import MqUnit
 from commands.qmgr.admin import PcfCommandServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.messages import StoredMessage
+from commands.qmgr.store.port import StoredMessage
 from migrate.live.loading import PROGRESS_QUEUE
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures

@@ -26,9 +26,8 @@ from commands.links.engine.adapter import (
     UnansweredError,
     Waiting,
 )
-from commands.links.engine.inbound_writer import NativePublication
+from commands.links.engine.inbound_writer import NativePublication, TreeRetained
 from commands.links.engine.properties import ForTree
-from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.qmgr.link_port import Capability, Feature, How
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_TOPIC_ERROR
