@@ -5,6 +5,8 @@ or on what is registered already belong to ``translate``. ``options`` is None wh
 re-registration that means something other than ``None`` (guide 6.7.4).
 """
 
+from __future__ import annotations
+
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 

@@ -3,6 +3,8 @@
 A name is imported when a program first uses it (PEP 562), as in those packages.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import Any
 

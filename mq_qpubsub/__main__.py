@@ -1,5 +1,7 @@
 """``python -m mq_qpubsub``, and ``qpubsub``."""
 
+from __future__ import annotations
+
 from importlib.util import find_spec
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """A cache that is bounded in bytes."""
 
+from __future__ import annotations
+
 from typing import Generic, TypeVar
 
 K = TypeVar("K")

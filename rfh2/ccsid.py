@@ -5,6 +5,8 @@ fields of a header hold names, and must be written again byte for byte: they use
 character and every character one byte (wire formats, section 7).
 """
 
+from __future__ import annotations
+
 import codecs
 from functools import lru_cache
 from typing import Any, Final, Literal

@@ -3,6 +3,8 @@
 Reason codes spelt out: name and sentence (guide 6.7.7; wire formats 4.4), and the feedback codes beside them.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 # Encoding: an integer, a decimal and a float part; byte order follows from the integer part alone.

@@ -8,6 +8,8 @@ does all behind it; what stands before it is converted, and says in which charac
 of no Format behind a header is left alone, and that is no error.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What this program is called where packages are installed, its version, its optional parts, what packages export."""
 
+from __future__ import annotations
+
 import ast
 import pkgutil
 import sys

@@ -1,5 +1,7 @@
 """The dead-letter header: why a message could not be processed, and its original destination (wire formats 5)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder, field_codec

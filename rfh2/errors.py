@@ -3,6 +3,8 @@
 Constructor arguments equal ``args``, so that an error survives pickling on its way back from another process.
 """
 
+from __future__ import annotations
+
 from rfh2.constants import MQRC_RFH_ERROR
 
 

@@ -9,6 +9,8 @@ Encoding, text is ASCII or UTF-8, and a queue may be padded with blanks. The fla
 meaning is not known: they are kept. The CorrelId of the subscriber's messages is the MsgId of this one.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Final
 

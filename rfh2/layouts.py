@@ -13,6 +13,8 @@ Format describe what follows. Publish/subscribe does not use CICS, IMS, referenc
 they are stepped over and kept unchanged.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass

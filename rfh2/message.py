@@ -3,6 +3,8 @@
 Each header's Format names the next; what remains is the body (wire formats, section 0).
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Options, object types and reason codes of the message queue interface, with IBM's names (docs/wire-formats.md)."""
 
+from __future__ import annotations
+
 from typing import Final
 
 MQCC_OK: Final = 0

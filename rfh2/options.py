@@ -7,6 +7,8 @@ One bit means different things in different sets (4 is Local among registration 
 publication options): every question is asked of a set.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

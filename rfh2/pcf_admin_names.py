@@ -1,5 +1,7 @@
 """Numbers of PCF that administration uses, under IBM's names (cmqc.h, cmqcfc.h; migration sources, section 10)."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES

@@ -3,6 +3,8 @@
 A number means what its place says: 3150 is a parameter (MQCACF_FROM_TOPIC_NAME) in one place and a reason in another.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 # What an MQCFH is of (Type)

@@ -3,6 +3,8 @@
 ``visible`` is for a value in its place among others, ``harmless`` for a whole line on its way to a terminal.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Final
 

@@ -23,6 +23,8 @@ it is looked for once, and each pattern is tried at most once. So a topic costs 
 one: 600 of 1,200 characters each, the worst possible without a ``?``, and a topic of 10,000 take about 50 ms.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

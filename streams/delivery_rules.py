@@ -13,6 +13,8 @@ must not take it from another one:
 3. A publisher's own subscription (MQPMO_NOT_OWN_SUBS) is left out, even if it was the closest of its group.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from rfh2.mqi_constants import MQCI_NONE

@@ -14,6 +14,8 @@ Cost of a match, for a text of n characters and a pattern of m:
   G. Gonnet 1992): n steps of m / 30 digits each. For 10,240 characters against 10,240 that is about 10 ms.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum

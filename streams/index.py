@@ -13,6 +13,8 @@ Strategy:
 Answers are in ascending order of sub_id, the order in which deliveries are made.
 """
 
+from __future__ import annotations
+
 from collections import Counter, deque
 from itertools import islice
 from operator import attrgetter

@@ -8,6 +8,8 @@ Guide 6.1: the mapping "relies on the prefixes used for the topic strings being 
 completely from another". Nothing enforces that, in IBM MQ or here; ``collisions`` says where it is not so.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,6 +4,8 @@ A queued command is translated into operations (guide 7.2); the topic space appl
 changed, and which publication goes to which subscription. Operations and effects are values.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum

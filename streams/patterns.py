@@ -1,5 +1,7 @@
 """A subscription's topic string, read under either wildcard scheme (guide 2.5.1.1)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -8,6 +8,8 @@ is tried on everything below. Answers are in ascending order of topic string.
 A retained publication is not found after it has expired, even if expire() has not removed it yet.
 """
 
+from __future__ import annotations
+
 import heapq
 from collections.abc import Iterator
 from datetime import datetime

@@ -4,6 +4,8 @@ Most subscribers have one subscription, which takes one entry. A subscriber with
 queue, has them by topic, so that the time to find, add or remove one does not depend on their number.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import dataclass, field
 from operator import attrgetter

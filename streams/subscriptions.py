@@ -4,6 +4,8 @@ A subscription is a value: registering again gives a new value with the same ``s
 the command had; what a subscriber asked for is spelt in the terms of MQSUB and DEFINE SUB (guide 4.8, 6.7.4).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum

@@ -12,6 +12,8 @@ Resolving looks at the beginnings of the topic string that are as long as some o
 object changes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, fields
 from enum import StrEnum

@@ -23,6 +23,8 @@ therefore contain B exactly if B has no more levels than they have. So one numbe
 levels of the deepest B at or above T.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final

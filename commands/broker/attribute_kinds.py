@@ -4,6 +4,8 @@ How a kind is read from MQSC is in ``commands.mqsc.values``, how it stands in PC
 ``show`` gives what DISPLAY prints between the parentheses: text, a number, or a list of names.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -11,6 +11,8 @@ Some queues need no record. A dynamic queue is its owner's. A managed queue (``S
 and the queues of the bridge itself (``SYSTEM.QPUBSUB.*``) are nobody's but mqm's, whatever records say.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum

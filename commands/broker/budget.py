@@ -4,6 +4,8 @@ If a command exceeds a limit, it becomes a dead letter with MQRC_RESOURCE_PROBLE
 Each count is checked when it grows, before the work that it counts. The supervisor of the processor checks the time.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,6 +4,8 @@ Defaults are those of IBM's SYSTEM.DEF.SVRCONN, SYSTEM.DEFAULT.AUTHINFO.IDPWOS a
 are there without being defined; one that was altered is kept like any other definition.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Final
 

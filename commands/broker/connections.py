@@ -3,6 +3,8 @@
 It is the same for MQSC, PCF, the console, ``status`` and metrics: each shows some of these fields.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -4,6 +4,8 @@ The processor, the local replay and embedding programs all run this code. The ar
 the time, the arrival number from which identifiers are made, and the user.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

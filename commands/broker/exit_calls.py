@@ -12,6 +12,8 @@ Report is that of the message as the exit leaves it. A forwarded publication has
 wants it discarded sets MQRO_DISCARD_MSG in ``md``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

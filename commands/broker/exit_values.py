@@ -9,6 +9,8 @@ another language reads and writes (docs/publish-exit.md).
     output    ExitAnswer            the fields that an exit may set, of MQPSXP and of MQSBC
 """
 
+from __future__ import annotations
+
 from enum import IntEnum
 from typing import Annotated, Final, Protocol
 

@@ -14,6 +14,8 @@ subscriber determines the prefix of its topics. The queue to which a publisher p
 stream name in the command is an error.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Final
 

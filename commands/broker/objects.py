@@ -1,5 +1,7 @@
 """The definitions of one queue manager, in memory: its attributes, queues, namelists, topic objects and authorities."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields

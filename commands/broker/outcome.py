@@ -10,6 +10,8 @@ readers need more than the puts: the control plane on Spark, the analysis, the c
 in other dialects, and the link to another topic tree. No reader repeats a decision of the broker.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

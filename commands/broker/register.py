@@ -9,6 +9,8 @@ With NoAlter, the name is enough: if the subscription exists, topic and queue of
 reports the real ones. A JMS client unsubscribes in this way, because it knows only the name.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypedDict

@@ -1,5 +1,7 @@
 """Queue Manager Response messages: when one is due, what it says, and its descriptor (guide 6.7.6, 6.7.8, 6.7.10)."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from commands.broker.descriptor import Origin

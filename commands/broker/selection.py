@@ -1,5 +1,7 @@
 """Applies filters: whether a publication matches the selection string of a subscription."""
 
+from __future__ import annotations
+
 from rfh2.message import Message
 from streams.operations import Published
 from streams.selectors import Lookup, message_properties, registered_selector

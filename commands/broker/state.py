@@ -1,5 +1,7 @@
 """Subscriptions, retained publications and moments as the database keeps them, and back again."""
 
+from __future__ import annotations
+
 from typing import Final, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter

@@ -4,6 +4,8 @@ The languages are MQSC, PCF, the MQSD of MQSUB, and the registration options of 
 through ``SUBSCRIPTION``; where the order of attributes is part of what a language prints, its writer has that order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType

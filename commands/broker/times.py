@@ -1,5 +1,7 @@
 """Moments as the database keeps them, and the time until something expires, as Expiry, EXPIRY and SubExpiry have it."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime, timedelta
 from typing import Final
 

@@ -4,6 +4,8 @@
 A warning is about a single topic; the rest of the command is carried out.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product

@@ -4,6 +4,8 @@ A ``Form`` is the byte order and the codec in which a client writes, those of it
 form of the segment in which that came.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """What a call of IBM MQ's interface ends with: a reason code, and what a program does about it."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from rfh2 import constants, mqi_constants

@@ -10,6 +10,8 @@ The client offers. The queue manager answers with its own values, and marks thos
 then repeats them, until nothing is marked. A client that shares its connection repeats them in conversation 1.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 

@@ -9,6 +9,8 @@ Several threads may use it: one receives while another sends. What waits, waits 
 connection takes one call at a time.
 """
 
+from __future__ import annotations
+
 import contextlib
 import select
 import socket

@@ -1,5 +1,7 @@
 """Commands of administration (PCF): put on the command queue, and the responses that come on a queue of the moment."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -4,6 +4,8 @@ mq://[user@]host[:1414][,host[:port]]/QMGR?channel=NAME[&cipher=ANY_TLS12_OR_HIG
 mq:///QMGR                  the CCDT that [queues] ccdt or MQCCDTURL names, or MQSERVER
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re

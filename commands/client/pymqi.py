@@ -12,6 +12,8 @@ Texts come as bytes, as there. Structures have the fields that a call here reads
 effect. Not here: message handles, the structures of PCF (``PCFExecute`` takes a dictionary), local bindings.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial

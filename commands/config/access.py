@@ -4,6 +4,8 @@ The file has one ``user:hash`` on each line; ``#`` begins a comment. The hashes 
 salt. Users are compared in small letters.
 """
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import os

@@ -1,5 +1,7 @@
 """Where queue managers are: a directory, or a database of PostgreSQL."""
 
+from __future__ import annotations
+
 import os
 import re
 import socket

@@ -19,6 +19,8 @@
 Every key is explained in docs/live-brokers.md. A key that is not known is an error.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import stat

@@ -14,6 +14,8 @@
 A password in a URL is refused: everyone who lists processes could see it.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final

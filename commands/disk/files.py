@@ -5,6 +5,8 @@ group, with setgid and write permission for it (``chmod 2770``, as IBM MQ's are)
 too. The umask plays no part, and files that are there already keep what they have.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import shlex

@@ -7,6 +7,8 @@ a process that wants to write takes the turn first, and releases it when it has 
 at once then finds that a waiting process has the turn.
 """
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Iterator

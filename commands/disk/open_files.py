@@ -4,6 +4,8 @@ A server that has no descriptor left for a connection can neither accept nor ref
 same connection again at once, for ever. So it rests for a moment before it accepts again, and says so once a minute.
 """
 
+from __future__ import annotations
+
 import asyncio
 import errno
 import logging

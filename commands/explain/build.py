@@ -1,5 +1,7 @@
 """A command message made from what a person types: folders, string of names and values or PCF, and descriptor."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -1,5 +1,7 @@
 """The pairs of tag and text in a command, each with its offset, for the problems that point to them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple

@@ -10,6 +10,8 @@ A command takes its CorrelId, and its queue where it names none, from the MQMD. 
 or blank, for which a queue manager would refuse the command.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

@@ -1,5 +1,7 @@
 """A command, or a response, in one sentence."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -4,6 +4,8 @@ A topic that matches nothing because of a blank, a slash or a wildcard of the ot
 of it, and the subscriber gets nothing. ``decode`` says it.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

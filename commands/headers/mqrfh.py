@@ -4,6 +4,8 @@ Names that begin with ``MQ`` are IBM's; MQPSCommand must be the first of them. O
 are part of a publication, and are ignored in other commands.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final

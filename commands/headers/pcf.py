@@ -8,6 +8,8 @@ A response is one MQCFH, MsgSeqNumber 1 and Control MQCFC_LAST. With an error or
 an MQCFIN: MQIACF_PARAMETER_ID with the number of the parameter in error, or MQIACF_ERROR_ID with a further reason.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace

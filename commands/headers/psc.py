@@ -14,6 +14,8 @@ properties of guide 4.4, table 1, into folders mqps and mqpse; PSPROP(NONE) puts
 properties under both: they are the program's data.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import replace
 from functools import cache

@@ -20,6 +20,8 @@ ReplyToQ, which its subscribers get. Subscribers do not get the tag.
     <MQPut>8</MQPut>      <MQPut>9 R</MQPut>      <MQPut>9 414D5120... 414D5120...</MQPut>
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -24,6 +24,8 @@ The rest of the bridge uses the psc tags of properties. A property without a psc
 ``MQPS`` in front.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

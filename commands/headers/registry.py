@@ -5,6 +5,8 @@ manager that it was connected to. If such a message is put on a queue manager wi
 through a transmission queue to the first one, unless it is changed to name the other (``other_qmgr``, ``renamed``).
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """The content of a response, independent of its header."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

@@ -4,6 +4,8 @@ The headers' own modules turn names or parameters into ``Given`` values; ``comma
 ends at the first broken rule, with a reason of the header's ``Reasons`` and the place of the property in error.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -8,6 +8,8 @@ name shows all of them, a generic name only what each object is called; WHERE ad
 numbers where both sides are numbers, else of text.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,6 +4,8 @@ Keywords that IBM MQ has and that mean nothing to the bridge (triggering, cluste
 written for a queue manager run unchanged, and the answer says which of their keywords have no effect here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,6 +4,8 @@ The records are kept with the other definitions; deciding by them is ``commands.
 nothing can be denied: AUTHRMV takes away what was added to the same record and nothing else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final

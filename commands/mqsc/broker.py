@@ -1,5 +1,7 @@
 """A broker that MQSC sets up, for captured messages: programs and replays use it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime

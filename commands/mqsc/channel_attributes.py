@@ -1,5 +1,7 @@
 """The attributes of channels, of the rules for who may use them, of AUTHINFO and of LISTENER."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from commands.broker.attribute_kinds import Attribute, Names, Text, choice, number, words

@@ -9,6 +9,8 @@ As in IBM MQ, the type of a channel is never changed. Channels of other types ca
 bridge has none.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from ipaddress import ip_address

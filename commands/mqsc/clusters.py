@@ -11,6 +11,8 @@ STATUS    RUNNING once the two have joined, STARTING until then; INACTIVE before
 CHANNEL   the CLUSRCVR channel of the member; blank for the moment until it has been looked up
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final

@@ -5,6 +5,8 @@ CHANNEL, or until its listener ends. A program that is stopped ends at once, wha
 backed out.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from datetime import datetime

@@ -5,6 +5,8 @@ every attribute anew, but messages on a queue stay, and a topic keeps its TOPICS
 note to figure 7). ALTER changes what it names.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from operator import itemgetter

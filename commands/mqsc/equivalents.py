@@ -1,5 +1,7 @@
 """Operations as MQSC commands (migration sources, 9.2, 11); what MQSC cannot say is a comment."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime

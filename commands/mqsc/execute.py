@@ -16,6 +16,8 @@ A whole script is echoed, carried out and answered command by command, and at th
 After a failure the script goes on. Only the setup of a queue manager (``run_setup``) stops: its script must be right.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -5,6 +5,8 @@ attributes that differ from those of its ``SYSTEM.DEFAULT`` object. What MQSC ca
 Not in it: messages, retained publications, dynamic queues, expired subscriptions.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial

@@ -1,5 +1,7 @@
 """The kinds of objects that DEFINE, ALTER, DELETE and DISPLAY know: where each is kept, and what its answers say."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -19,6 +19,8 @@ most ``MAX_LINE`` characters. A longer value continues on the next line after a 
 cannot express a value with a line end.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

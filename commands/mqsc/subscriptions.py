@@ -8,6 +8,8 @@ DESTCORL: left out or blank, publications bear the subscription's identifier; ze
 GROUPSUB is the bridge's own keyword for MQSO_GROUP_SUB (guide 4.8.3), which MQSC does not have.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta

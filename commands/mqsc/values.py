@@ -4,6 +4,8 @@
 range, AMQ8413 too long, AMQ8424 no object name, AMQ8425 no such value.
 """
 
+from __future__ import annotations
+
 import re
 from datetime import datetime
 from typing import Any, Final

@@ -27,6 +27,8 @@ Paths are relative to the directory of the file. docs/estate.md explains every k
 is a parent that is not in the file: the message has the line and a suggestion.
 """
 
+from __future__ import annotations
+
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator

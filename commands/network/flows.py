@@ -6,6 +6,8 @@ A flow is a value. It goes along one link, in the terms of the queue manager tha
     QM1 -> QM2: publish Sport/Tennis <ibm><Rfp>QM1</Rfp></ibm>
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -14,6 +14,8 @@ Proxy subscriptions go from the subscriber towards the publisher, so the way is 
 queue manager that asks the next one for nothing is where the publication was kept back.
 """
 
+from __future__ import annotations
+
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,6 +4,8 @@ The broker decides who gets a publication; proxy subscriptions are subscriptions
 there is one matching. What this module adds is what goes to the neighbours.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

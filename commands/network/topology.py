@@ -3,6 +3,8 @@
 Loops do no harm: fingerprints end them (guide 3.4). But subscribers get some publications twice, so they are reported.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ What a queue manager takes is decoded and parsed, and nothing else is done with 
 ``qpubsub decode`` does, fault by fault. With ``thorough`` every message is, for the warnings.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, starmap
 from typing import Any, Final

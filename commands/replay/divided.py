@@ -14,6 +14,8 @@ does, and something may have expired with a message that a process did not see, 
 capture has to be replayed in one process.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime

@@ -3,6 +3,8 @@
 Columns are filled one by one, and most of what the puts of a publication have in common is never touched as a row.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, Final
 

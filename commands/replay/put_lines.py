@@ -1,5 +1,7 @@
 """Puts as JSON Lines: what both engines write to a name that ends in ``.jsonl``."""
 
+from __future__ import annotations
+
 from binascii import hexlify
 from collections.abc import Sequence
 from typing import BinaryIO, Final

@@ -5,6 +5,8 @@ seed and a position: any part of a workload can be made separately. Their digits
 machine and in every version of Python.
 """
 
+from __future__ import annotations
+
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

@@ -16,6 +16,8 @@ The broker itself processes everything else: more than one topic or header, a te
 the semantics of version 6, and subscriptions with a filter, a level, a group or another format.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

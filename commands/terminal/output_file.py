@@ -1,5 +1,7 @@
 """The file that a verb writes: under another name until it is complete, then under its own."""
 
+from __future__ import annotations
+
 import errno
 import os
 import stat

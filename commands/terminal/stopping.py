@@ -1,5 +1,7 @@
 """How SIGTERM and SIGINT end a verb, at any moment."""
 
+from __future__ import annotations
+
 import signal
 import threading
 from collections.abc import Iterator

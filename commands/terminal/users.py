@@ -1,5 +1,7 @@
 """The user who runs the program, and the groups of a user, for authority records."""
 
+from __future__ import annotations
+
 import getpass
 import os
 from typing import Final

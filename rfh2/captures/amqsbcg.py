@@ -21,6 +21,8 @@ An MQMD put together from fields that a program printed as text, as dmpmqmsg and
 Such text has lost the descriptor's own byte order and character set; what comes back is little-endian and ASCII.
 """
 
+from __future__ import annotations
+
 import re
 from collections import deque
 from collections.abc import Iterator

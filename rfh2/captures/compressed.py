@@ -7,6 +7,8 @@ OSError, as for any other file that cannot be read further.
 Archives, other compressions and files of tables are known too, so that none of them is taken for a message's data.
 """
 
+from __future__ import annotations
+
 import bz2
 import gzip
 import io

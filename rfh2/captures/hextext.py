@@ -12,6 +12,8 @@ Offsets are checked against the bytes read so far, so a line that is lost or cut
 stands for repeated lines, is filled in. Offsets of seven digits are od's octal ones. A message may begin with its MQMD.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO

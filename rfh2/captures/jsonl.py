@@ -1,5 +1,7 @@
 """JSON Lines: one captured message a line, the form that every other format is turned into."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO

@@ -6,6 +6,8 @@ them: an MQMD, or a header that is known by its StrucId and Version. RFHUtil can
 ended by ``$%$%$``, before an MQMD: such a message is refused, for to drop its properties would change it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import BinaryIO

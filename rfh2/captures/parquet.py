@@ -4,6 +4,8 @@ Columns: seq int64, time timestamp[us, UTC], qmgr, queue, user string, md, body 
 body may be missing. Rows are read in batches and written in row groups of bounded size: memory never holds the file.
 """
 
+from __future__ import annotations
+
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -5,6 +5,8 @@ in time in proportion to it; where two find something in one place, the earlier 
 that is not whole is given as incomplete, never as a shorter message.
 """
 
+from __future__ import annotations
+
 import io
 import struct
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Hex dumps with offsets, and listings of amqsbcg, with anything around and before their lines."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

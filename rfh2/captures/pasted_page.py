@@ -3,6 +3,8 @@
 The shapes (``pasted``) read what is left. Each line keeps the number that it has in the file.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import html

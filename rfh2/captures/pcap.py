@@ -4,6 +4,8 @@ What is put and what is got is given, in the order in which it was completed; a 
 get of the same message gives it twice. Encrypted channels give nothing but a problem.
 """
 
+from __future__ import annotations
+
 import heapq
 from collections import OrderedDict
 from collections.abc import Iterator

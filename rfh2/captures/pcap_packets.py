@@ -4,6 +4,8 @@ The files are read here rather than with dpkt, whose pcapng reader takes the fir
 all packets, and whose readers do not say that a packet was cut. dpkt reads what is in the packets (``pcap``).
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass

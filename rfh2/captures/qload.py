@@ -14,6 +14,8 @@ A message is a run of A lines (or N) and a run of data lines; blank lines do not
 ``*``, except that those with Qmgr and Queue hold for the messages behind them. Files may be joined end to end.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO

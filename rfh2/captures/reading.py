@@ -4,6 +4,8 @@
 says which one a capture is in, by its first bytes; by its name only where these leave it open.
 """
 
+from __future__ import annotations
+
 import io
 import os
 import re

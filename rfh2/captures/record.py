@@ -1,5 +1,7 @@
 """One record of a capture, and what a format's reader needs to make them: counts, limits, and lines of text."""
 
+from __future__ import annotations
+
 import codecs
 import io
 import os

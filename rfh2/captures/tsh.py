@@ -4,6 +4,8 @@ A flow whose beginning was not captured, or that lost bytes, is searched for the
 something else is none of ours.
 """
 
+from __future__ import annotations
+
 import re
 from collections import deque
 from collections.abc import Iterator

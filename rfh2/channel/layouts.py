@@ -3,6 +3,8 @@
 Pointers have four bytes on the wire. What is always big-endian, in whatever order the rest is, is declared as bytes.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import construct as c

@@ -1,5 +1,7 @@
 """From what could be decoded of a message to its JSON form."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

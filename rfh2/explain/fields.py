@@ -5,6 +5,8 @@ only the blanks and nulls at its end. What is left out of the value is still in 
 fields that it is given.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple

@@ -4,6 +4,8 @@ Names and shapes are an interface (docs/problems.md has the problem codes). ``ca
 captured, so that ``encode`` sees what was edited; everything else may be edited (see ``rebuild``).
 """
 
+from __future__ import annotations
+
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel

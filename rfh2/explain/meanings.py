@@ -1,5 +1,7 @@
 """What the value of a field means: names of constants, bits, code pages, moments (wire formats, sections 1 to 3)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache

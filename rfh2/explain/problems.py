@@ -1,5 +1,7 @@
 """The problems of a message on the wire: all that can be found without knowing what a command means."""
 
+from __future__ import annotations
+
 import binascii
 import re
 from collections.abc import Callable, Iterator

@@ -9,6 +9,8 @@ the text shows where the next folder begins, behind it. Where StrucLength says w
 the body behind it are read too; where no header begins as it should, the next StrucId is looked for.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

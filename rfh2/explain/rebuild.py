@@ -11,6 +11,8 @@ and offsets are computed, never taken from the form. If headers were added or re
 the header behind it. The format, encoding and ccsid in ``body`` are written to the last header, or to the MQMD.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final

@@ -5,6 +5,8 @@ The JSON form of a decoded message as it is read back: perhaps with changes, so 
 Only ``encode`` needs these models. ``decode`` writes the form without them, and starts faster.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final

@@ -4,6 +4,8 @@ A parameter is matched with the original by its Type and its number, in order; o
 bytes. The kind of a new one is given by its Type or, without a Type, by its value.
 """
 
+from __future__ import annotations
+
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Selection strings over message properties: parsed once, asked many times (guide 2.4.3, 6.7.4)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache

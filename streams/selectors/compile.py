@@ -23,6 +23,8 @@ literal is one closure. SQL's three-valued logic (guide 2.4.3):
 - AND is FALSE where one side is, OR is TRUE where one side is; else UNKNOWN wins.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from math import isfinite

@@ -5,6 +5,8 @@ because an LALR(1) parser never goes back. There is still a limit of nesting, be
 and MQ's own limit of length.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import replace
 from functools import cache

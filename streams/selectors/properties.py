@@ -5,6 +5,8 @@ only when a selector asks for it, and a folder only once. A property that cannot
 or an element of a folder whose text is damaged. If an element or a folder occurs twice, the first one counts.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime

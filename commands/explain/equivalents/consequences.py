@@ -1,5 +1,7 @@
 """The effects of a message on a new queue manager: operations, effects, puts."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, Final
 

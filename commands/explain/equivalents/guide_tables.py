@@ -4,6 +4,8 @@ The guide leaves some cells blank, and names two that do not exist in the header
 docs/translate.md, with the reason.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Final
 

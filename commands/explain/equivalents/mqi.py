@@ -1,5 +1,7 @@
 """Operations as MQI calls: what a program does in place of the command (guide 7.2.1 to 7.2.7)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache

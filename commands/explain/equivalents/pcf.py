@@ -1,5 +1,7 @@
 """Operations as PCF commands for a command server: readable, and as the bytes of the message (wire formats 5.1)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -4,6 +4,8 @@ The state grows along a capture: a RegSub that finds its subscription alters it,
 RegSub made. The operations are recorded where the topic space carries them out, so they are those of the processor.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime

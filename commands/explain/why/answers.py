@@ -6,6 +6,8 @@ queue where it names none, are unknown. A RegSub is carried out as if no other s
 from then on, and what would be said of it is unknown. So it is with an absence where records could not be read: they
 may hold what is absent."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress

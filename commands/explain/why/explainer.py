@@ -6,6 +6,8 @@ subscriptions that are not there and retained publications that expired (``roste
 would have reached them otherwise is again the topic space's decision (``TopicSpace.rule_for``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial

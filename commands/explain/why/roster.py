@@ -2,6 +2,8 @@
 was published or retained, for subscriptions that nothing reached.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,7 @@
 """The answer for one publication and one subscription: delivered, or the rule that kept it back."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping

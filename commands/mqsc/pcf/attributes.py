@@ -1,5 +1,7 @@
 """The parameters of each kind of object and of what is shown of it, in PCF: those of MQSC's attributes, and more."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from commands.broker.attribute_kinds import Attribute, Hexadecimal, Name, Text, WordList, number, words

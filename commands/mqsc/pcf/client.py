@@ -6,6 +6,8 @@ parameter that the bridge has no keyword for is passed over. A number that stand
 text in a list: a queue manager of a later release knows more words.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final

@@ -1,5 +1,7 @@
 """The PCF commands that the bridge accepts: the MQSC command and the parameters of each."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final

@@ -4,6 +4,8 @@ Reading raises CommandError with the reason that IBM documents for a parameter o
 cannot have (4005).
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from commands.broker import attribute_kinds as kinds

@@ -9,6 +9,8 @@ keywords in small letters, values as DISPLAY has them, a switch (SHARE, TRIGGER)
 taken as they are written: nothing is folded to capitals but words that MQSC itself defines.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 

@@ -5,6 +5,8 @@ is found by whoever carries it out. Attributes of IBM MQ that the bridge does no
 MQSC's are; MQSC says so, and PCF cannot.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final

@@ -16,6 +16,8 @@ checked before the first record is set. Whoever runs ``qpubsub mqsc`` may do eve
 manager are his.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 

@@ -4,6 +4,8 @@ A command that fails is answered with its reason and the parameter in error, whe
 MQRCCF_COMMAND_FAILED alone, which is the last response of every command that failed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """The tables of an analysis as Parquet, a file for each, in a directory."""
 
+from __future__ import annotations
+
 import shutil
 from collections.abc import Callable
 from datetime import datetime

@@ -1,5 +1,7 @@
 """The report as one HTML page: what is wrong first, then traffic."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -5,6 +5,8 @@ publication was made, so this is a guess that needs no second replay; ``qpubsub 
 tables, and so the same guesses.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,6 +4,8 @@ A row has a key, sums, its lowest ``seq``, its first and last time, and texts of
 example, or the attributes of a subscription. Rows can be combined from parts in any order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

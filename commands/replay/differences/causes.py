@@ -5,6 +5,8 @@ The same is true for a command that finds a subscription in one version and not 
 has signs, though no put differs in a replay: a person has to check them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final

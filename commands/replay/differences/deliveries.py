@@ -16,6 +16,8 @@ The brokers process everything else: what leaves something retained, and what re
 each publication in an MQRFH2. The same goes for a message before which something has expired.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum

@@ -12,6 +12,8 @@ not do what was captured, no rule explains it: a finding. Queues on which nothin
 but for those that are named: whether their messages are in the capture is not known.
 """
 
+from __future__ import annotations
+
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field

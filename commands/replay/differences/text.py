@@ -1,5 +1,7 @@
 """The report for a terminal of a hundred columns, and as one HTML page."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Final

@@ -5,6 +5,8 @@ subscriber got may have it or not, and what a program of today got may have no h
 agent's where the document says so: it names TransferLog.xsd or TransferStatus.xsd, or has the property ``agentName``.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from dataclasses import replace

@@ -8,6 +8,8 @@ The files of the three tables are in a directory: Parquet, CSV or JSON Lines, a 
 directory, and replace it when they are complete. A time is ISO 8601 with ``Z`` in text.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import json

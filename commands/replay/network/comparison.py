@@ -6,6 +6,8 @@ network does not have is put at the only one that it has: that is how a move to 
 The comparison of two networks as one HTML page.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import StrEnum

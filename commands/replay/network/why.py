@@ -4,6 +4,8 @@ Three sources: the trace of each broker that had the publication; for queue mana
 ``commands.network.network``; and for subscriptions that nearly select the topic, ``commands.explain.why.near``.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

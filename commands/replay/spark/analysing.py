@@ -4,6 +4,8 @@ The rows are those of the local analysis (``commands.replay.analysis``), which d
 counted.
 """
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -5,6 +5,8 @@ to files: those of the control plane and those that change retained publications
 before the second pass.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -10,6 +10,8 @@ model that reads those lines: a text means the same in a topic and in a file.
 Batches of Arrow go to the workers and come back. Columns that do not change are passed through.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 

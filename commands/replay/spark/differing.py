@@ -6,6 +6,8 @@ The causes of differences, known before the second pass: which subscriptions are
 which command, and until when. One task for each queue manager puts its control messages to both versions, in order.
 """
 
+from __future__ import annotations
+
 import pickle
 import shutil
 import tempfile

@@ -5,6 +5,8 @@ capture in order, and each finished range. An interrupted replay continues there
 same; otherwise it starts again.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re

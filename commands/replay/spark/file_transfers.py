@@ -3,6 +3,8 @@
 The rows are those of ``commands.replay.file_transfer``, which reads the messages; nothing is replayed for them.
 """
 
+from __future__ import annotations
+
 import shutil
 from collections.abc import Iterable, Iterator
 from datetime import datetime

@@ -1,5 +1,7 @@
 """Read one piece into Arrow batches of the schema READ: messages, and problems for records that are not messages."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime

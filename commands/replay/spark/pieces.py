@@ -5,6 +5,8 @@ the numbers that they get everywhere else. A JSON Lines file is cut at the ends 
 groups; any other file is one piece. Small pieces share a task.
 """
 
+from __future__ import annotations
+
 import copy
 import glob
 from collections.abc import Iterable, Iterator, Sequence

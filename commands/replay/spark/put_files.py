@@ -11,6 +11,8 @@ ranges is in the few blocks that together are these ranges: a subscription that 
 not in thousands of ranges. A task reads the blocks that its range is in.
 """
 
+from __future__ import annotations
+
 import json
 import uuid
 from collections import Counter

@@ -6,6 +6,8 @@ Columns become Python lists at one go and times are made from their microseconds
 row at a time, and leaves no room for a time zone to creep in.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice

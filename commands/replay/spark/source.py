@@ -15,6 +15,8 @@ succeeded; a task that is tried again writes another file, and one of the two co
 A topic of Kafka with captured messages, as a stream of Spark.
 """
 
+from __future__ import annotations
+
 import json
 import shutil
 import uuid

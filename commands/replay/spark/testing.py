@@ -1,5 +1,7 @@
 """For the tests of programs that use this package: a tiny capture, and an equality of puts that says what differs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final

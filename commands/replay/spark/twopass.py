@@ -9,6 +9,8 @@
 ``translated``: the operations of captured commands, in each dialect (guide 7.2).
 """
 
+from __future__ import annotations
+
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

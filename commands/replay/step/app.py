@@ -3,6 +3,8 @@
 It shows what ``commands.replay.step.views`` says, and decides nothing. Textual is an extra.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import ClassVar, Final
 

@@ -5,6 +5,8 @@ blocks. It is made under another name and renamed when it is complete. It is as 
 files, sizes, times, setup, version 6 or 7, or the version of this program differ, it is made again.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import sqlite3

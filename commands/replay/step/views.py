@@ -1,5 +1,7 @@
 """Steps, changes and states for people and, as JSON values, for programs. ``inspect`` and the terminal share them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeVar
