@@ -16,9 +16,10 @@ from commands.console.source import Source, store_of_pages
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import FILE, FILE_OR_DASH, json_option, verb
 from commands.qmgr.store import Durability
-from commands.running.bridge import Bridge, RunSettings
+from commands.running.bridge import Bridge
 from commands.running.journal import LogFormat
 from commands.running.listening import Beside, Service
+from commands.running.run_settings import RunSettings
 from commands.terminal.console import Console
 from commands.terminal.users import groups_of
 

@@ -53,8 +53,8 @@ from commands.qmgr.link_port import Administered
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.database import HasDatabase
 from commands.qmgr.store.listeners import AskedListeners
-from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
-from commands.qmgr.store.port import CountsMessages, HasPrograms, KnowsNeighbours, ListsQueues, UnitOfWork
+from commands.qmgr.store.neighbours import KnowsNeighbours, NeighbourRecord, NeighbourRecords
+from commands.qmgr.store.port import CountsMessages, HasPrograms, ListsQueues, UnitOfWork
 from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder
 from rfh2.constants import (
     MQEI_UNLIMITED,

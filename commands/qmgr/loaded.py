@@ -31,8 +31,8 @@ from commands.model import Publish
 from commands.qmgr.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError, came_from_tree
 from commands.qmgr.live_network import LiveNetwork
-from commands.qmgr.store.neighbours import NeighbourRecords
-from commands.qmgr.store.port import KnowsNeighbours, PutsRemotely, StoredMessage, UnitOfWork
+from commands.qmgr.store.neighbours import KnowsNeighbours, NeighbourRecords
+from commands.qmgr.store.port import PutsRemotely, StoredMessage, UnitOfWork
 from commands.templates.parts import Parts, ShapeKey, bodies_of, parts_of
 from commands.templates.templates import PublicationTemplates
 from rfh2.errors import CommandError

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
+from commands.broker.objects import QueueManager
 from commands.broker.puts import DeadLetters, Outgoing, PutKind, is_wanted
-from commands.qmgr.store.port import BODY, MD, QUEUE, USER
-from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from commands.qmgr.store.port import BODY, MD, QUEUE, USER, MessageRow, Queues
+from commands.qmgr.store.uncommitted import Uncommitted
 from rfh2 import constants as c, mqi_constants as m
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.errors import DecodeError, QueueError
@@ -83,11 +84,20 @@ def _data(kind: Kind, mqmd: Mqmd, body: bytes) -> bytes:
     return body[: begins + _DATA_BYTES]
 
 
+class SendsMessages(Queues, Protocol):
+    """A unit of work of a queue manager that sends messages of its own. uncommitted: messages wherever they are."""
+
+    @property
+    def uncommitted(self) -> Uncommitted: ...
+    def queue_manager(self) -> QueueManager: ...
+    def expired(self, now: datetime) -> list[MessageRow]: ...
+
+
 Sent = tuple[str, int]
 """The queue that has a message, and the number of the message."""
 
 
-def send(unit: EmbeddedUnitOfWork, put: Outgoing, user: str | None, now: datetime) -> list[Sent]:
+def send(unit: SendsMessages, put: Outgoing, user: str | None, now: datetime) -> list[Sent]:
     """Put *put* with the reports of it, or the dead letter in its place, unless it is discarded. user: who puts it.
 
     Raises QueueError where the dead-letter queue refuses it too.
@@ -106,14 +116,14 @@ def send(unit: EmbeddedUnitOfWork, put: Outgoing, user: str | None, now: datetim
     return [to] if put.qmgr != unit.queue_manager().name else [to, *confirm_arrival(unit, to[1], now)]
 
 
-def confirm_arrival(unit: EmbeddedUnitOfWork, seq: int, now: datetime) -> list[Sent]:
+def confirm_arrival(unit: SendsMessages, seq: int, now: datetime) -> list[Sent]:
     """The COA report of message *seq*, which has come to its queue here, if it asks for one. Raises QueueError."""
     row = unit.uncommitted.message(seq)
     return report(unit, COA, Mqmd.decode(row[MD]), row[BODY] or b"", row[USER], now)
 
 
 def report(
-    unit: EmbeddedUnitOfWork, kind: Kind, mqmd: Mqmd, body: bytes, user: str | None, now: datetime, reason: int = 0
+    unit: SendsMessages, kind: Kind, mqmd: Mqmd, body: bytes, user: str | None, now: datetime, reason: int = 0
 ) -> list[Sent]:
     """Send the report of a message if the message asks for that kind. user: who put it. Raises QueueError."""
     if not mqmd.report & kind.asks:
@@ -121,14 +131,14 @@ def report(
     return send(unit, report_of(kind, mqmd, body, unit.queue_manager().name, reason), user, now)
 
 
-def report_expired(unit: EmbeddedUnitOfWork, now: datetime) -> None:
+def report_expired(unit: SendsMessages, now: datetime) -> None:
     """Send the reports of expired messages, which are discarded after this. Raises QueueError."""
     for row in unit.expired(now):
         if " " not in row[QUEUE]:  # the others are those of units of work, which may be backed out
             report(unit, EXPIRATION, Mqmd.decode(row[MD]), row[BODY] or b"", row[USER], now)
 
 
-def _put(unit: EmbeddedUnitOfWork, put: Outgoing, user: str | None) -> Sent:
+def _put(unit: SendsMessages, put: Outgoing, user: str | None) -> Sent:
     if put.qmgr != unit.queue_manager().name:
         behind = unit.find_queue(put.qmgr)
         if behind is None or not behind.transmission:

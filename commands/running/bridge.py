@@ -18,15 +18,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from commands.broker.authority import GroupsOf
-from commands.broker.budget import Budget
 from commands.config.home import Home, PostgresqlHome
 from commands.config.settings import Config, ConfigError, exposed_secrets
 from commands.disk import files
@@ -46,45 +43,23 @@ from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import directory_of
-from commands.running.journal import Events, Journal, LogFile, LogFormat, Recorder, last_status, reporting
+from commands.running.journal import Events, Journal, LogFile, Recorder, last_status, reporting
 from commands.running.listening import Beside, Guardian, Heartbeat, Service, beside, notify
 from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
+from commands.running.run_settings import RunSettings
 from commands.running.supervisor import AWAY, SupervisedWatchdog, supervised
 from commands.running.tenure import LEASE_S, Tenure, Waiting, tenure
 from commands.running.work_page import WorkPage
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
-from commands.terminal.users import groups_of
 
 _log = logging.getLogger("qpubsub.run")
 
 # One command may make 50,000 puts. With Python's own threshold (700), a third of the time for them would go into
 # looking through their objects for cycles, of which there are none.
 GARBAGE_THRESHOLD: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSettings:
-    """What the command line, the environment and the file of ``--config`` ask for; named as the options of ``run``."""
-
-    qmgr: str
-    home: Home
-    config: Config = field(default_factory=Config)  # the tables of the file; an option below comes before its table
-    once: bool = False  # end when the queues are empty
-    record: Path | None = None  # JSON Lines with every put
-    log: Path | None = None  # ``-`` for stderr
-    log_format: LogFormat = LogFormat.JSON
-    durability: Durability = Durability.FULL
-    lease: float | None = None  # in PostgreSQL: seconds without a sign of life after which another run takes over
-    budget: Budget = field(default_factory=Budget)  # of one command
-    queues: str | None = None  # URL of the queue manager that has the queues
-    topics: str | None = None  # URL of the topic tree
-    listen: str | None = None  # [HOST:]PORT for MQ clients
-    metrics: str | None = None  # [HOST:]PORT for metrics and probes
-    tracing: str | None = None  # URL of a collector, or ``console``
-    groups_of: GroupsOf = groups_of  # the groups of a user
 
 
 class Bridge:

@@ -25,8 +25,8 @@ from commands.disk.errors import QueueManagerNotFoundError
 from commands.disk.files import private
 from commands.disk.lock import HolderLock, require_locks
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.running.bridge import RunSettings
 from commands.running.mqsc_scripts import ScriptDirectory, apply_script
+from commands.running.run_settings import RunSettings
 from commands.terminal.users import groups_of
 
 APP, ADMIN = "app", "admin"

@@ -12,7 +12,8 @@ from pathlib import Path
 from unittest import mock
 
 from commands.cli import main
-from commands.running.bridge import Bridge, RunSettings
+from commands.running.bridge import Bridge
+from commands.running.run_settings import RunSettings
 from commands.terminal.console import Console
 from tests.waiting import PATIENCE_S
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.running.bridge import Bridge, RunSettings
+from commands.running.bridge import Bridge
+from commands.running.run_settings import RunSettings
 from commands.terminal.console import Console
 from rfh2.errors import StoreError
 from tests.reliability.workload import put

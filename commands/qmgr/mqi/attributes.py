@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 
 from commands.broker.attribute_kinds import MAX_INTEGER
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue, QueueManager
-from commands.qmgr.mqi.handles import MARKED_US
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.ccsid import QMGR_CCSID
@@ -30,6 +29,9 @@ PROPERTIES: Final = {
     "FORCE": m.MQPROP_FORCE_MQRFH2,
     "V6COMPAT": m.MQPROP_V6COMPAT,
 }
+
+MARKED_US: Final = 5_000_000
+"""How long a mark lasts that programs share: MARKINT, whose default this is."""
 
 _Of = TypeVar("_Of")
 

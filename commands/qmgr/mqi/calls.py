@@ -74,7 +74,7 @@ class Program:
         self._connected, self.application = connected, connected.application
         self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
         self.transactions = Transactions(connected)
-        self._getting, self.more = Getting(connected, self.transactions), connected.more
+        self._getting, self.more = Getting(connected, self.transactions.owner), connected.more
         self._defers = False
         self.async_puts = AsyncPuts()
         self.since = connected.clock()

@@ -19,7 +19,6 @@ from commands.broker.times import to_microseconds
 from commands.disk.errors import UnknownQueueError
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle, Member, Place, is_complete
 from commands.qmgr.mqi.refusals import MqiError, check_get
-from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.sending import COD, report
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.port import BEFORE_ALL, BODY, MD, PERSISTENT, QUEUE, RANK, SEQ, MessageRow, message_of
@@ -168,10 +167,10 @@ def as_asked(mqmd: RawMqmd, body: bytes, asked: GetOptions, queue: str, seq: int
 
 
 class Getting:
-    """MQGET of one program."""
+    """MQGET of one program. owner: of what it gets under syncpoint now."""
 
-    def __init__(self, connected: ConnectedProgram, transactions: Transactions) -> None:
-        self._transactions = transactions
+    def __init__(self, connected: ConnectedProgram, owner: Callable[[EmbeddedUnitOfWork], str]) -> None:
+        self._owner = owner
         self._connected, self._open_queues = connected, connected.open_queues
 
     def _now_us(self) -> int:
@@ -262,7 +261,7 @@ class Getting:
             if mqmd.report & m.MQRO_COD:
                 whole, now = Mqmd.decode(message.md), self._connected.clock()
                 confirmed = report(unit, COD, whole, message.body, message.user, now)
-                self._connected.sent(unit, confirmed, self._transactions.owner(unit) if in_syncpoint else None)
+                self._connected.sent(unit, confirmed, self._owner(unit) if in_syncpoint else None)
             if handle.options & m.MQOO_SAVE_ALL_CONTEXT:
                 handle.passed = mqmd.data
         return got, in_syncpoint
@@ -309,7 +308,7 @@ class Getting:
         """Take the message off its queue; whether that has to be committed by the program."""
         in_syncpoint = _is_in_syncpoint(got, options)
         if in_syncpoint:
-            unit.uncommitted.got(queue, got.seq, self._transactions.owner(unit))
+            unit.uncommitted.got(queue, got.seq, self._owner(unit))
         else:
             unit.uncommitted.remove(queue, got.seq)
         # Counted when it is got, as a put is; LGETDATE is that of the last MQGET, whatever becomes of it.

@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from commands.broker.objects import AliasQueue, LocalQueue, ModelQueue
+from commands.qmgr.mqi.attributes import MARKED_US
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_rules import SubscriptionAnswer
@@ -179,10 +180,6 @@ class AsyncPuts:
         if not self.reason:
             self.comp_code, self.reason = m.MQCC_FAILED, reason
             self.object_type, self.name = object_type, name
-
-
-MARKED_US: Final = 5_000_000
-"""How long a mark lasts that programs share: MARKINT, whose default this is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -27,7 +27,8 @@ from commands.broker.descriptor import HIGHEST_PRIORITY
 from commands.broker.subscription_attributes import options_of_mqso, subscription_options
 from commands.broker.times import tenths_until
 from commands.qmgr.mqi.refusals import MqiError
-from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from commands.qmgr.store.port import Queues
+from commands.qmgr.store.state_table import DynamicQueues
 from rfh2 import constants as c, mqi_constants as m
 from rfh2.errors import CommandError
 from streams.patterns import add_pattern_prefix, parse_pattern
@@ -169,10 +170,17 @@ class SubscriptionAnswer(BaseModel):
     count: int = 0
 
 
+class MakesQueues(Queues, Protocol):
+    """A unit of work that makes queues for programs."""
+
+    @property
+    def dynamic(self) -> DynamicQueues: ...
+
+
 class SubscriptionRules:
     """For one request. user: who asks. unit: knows the queues, and makes the managed one."""
 
-    def __init__(self, broker: BrokerCore, unit: EmbeddedUnitOfWork, user: str, now: datetime) -> None:
+    def __init__(self, broker: BrokerCore, unit: MakesQueues, user: str, now: datetime) -> None:
         self._broker, self._unit, self._user, self._now = broker, unit, user, now
 
     def created(self, request: SubscriptionRequest, sub_id: bytes) -> Subscription:

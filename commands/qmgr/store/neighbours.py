@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from commands.disk.errors import readable
 from commands.network.cluster_topics import RepositoryEntry, entry_of, text_of
@@ -233,3 +233,11 @@ class NeighbourRecords:
         """Note the sequence number of the last batch that came from *sender*."""
         self._flush()
         self.database.connection.execute(_NUMBER_RECEIVED, (sender, number))
+
+
+@runtime_checkable
+class KnowsNeighbours(Protocol):
+    """A unit of work of a queue manager that can be in a network. neighbours: what it has recorded of them."""
+
+    @property
+    def neighbours(self) -> NeighbourRecords: ...

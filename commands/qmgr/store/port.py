@@ -32,7 +32,6 @@ from commands.broker.puts import Outgoing
 from commands.broker.times import from_microseconds
 from commands.disk.errors import UNREADABLE, StoreDamagedError
 from commands.qmgr.store.database import FAILURES, MANY, Connection, Database
-from commands.qmgr.store.neighbours import NeighbourRecords
 from rfh2.captured import CapturedMessage
 from streams.operations import Effect, RetainedPublication
 from streams.subscriptions import Subscription
@@ -379,14 +378,6 @@ class KeepsUndelivered(Protocol):
     """A unit of work that can keep what can be put nowhere. undelivered: all that is kept, as it sees it."""
 
     undelivered: Undelivered
-
-
-@runtime_checkable
-class KnowsNeighbours(Protocol):
-    """A unit of work of a queue manager that can be in a network. neighbours: what it has recorded of them."""
-
-    @property
-    def neighbours(self) -> NeighbourRecords: ...
 
 
 @runtime_checkable

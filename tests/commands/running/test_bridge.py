@@ -10,7 +10,8 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.disk.errors import QueueManagerInUseError
 from commands.qmgr.store import QueueManagerStore
-from commands.running.bridge import Bridge, RunSettings
+from commands.running.bridge import Bridge
+from commands.running.run_settings import RunSettings
 from commands.terminal.console import Console, ExitCode
 from tests.commands.results_service import capture
 from tests.waiting import PATIENCE_S, until

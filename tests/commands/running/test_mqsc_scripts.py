@@ -11,8 +11,9 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.config.settings import Config, MqscConfig
 from commands.qmgr.store import QueueManagerStore
-from commands.running.bridge import Bridge, RunSettings
+from commands.running.bridge import Bridge
 from commands.running.mqsc_scripts import ScriptDirectory
+from commands.running.run_settings import RunSettings
 from commands.terminal.console import Console
 from commands.terminal.users import groups_of
 from tests.commands.cli_runs import run
