@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands.cli import ELSEWHERE, VERBS, module_of
-from tests.structure import House, nodes_of
+from tests.structure import House, longest_chain, nodes_of
 from tests.wings import ROOMS
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +29,6 @@ EDGE = (
     "commands/console/",
     "commands/qmgr/store/",
     "commands/links/",
-    "commands/client/line.py",
     "commands/client/line.py",
     "commands/client/connection.py",
     "commands/client/queue_manager.py",
@@ -85,6 +84,13 @@ def test_a_room_knows_only_the_rooms_that_it_may(room: str) -> None:
         if house.room_of[other] not in (room, *ROOMS[room].knows)
     ]
     assert stray == []
+
+
+def test_the_house_is_low() -> None:
+    house = _house()
+    assert max(house.floors().values()) + 1 <= 10
+    assert sum(map(len, house.rooms.values())) <= 100
+    assert len(longest_chain(house.modules)) <= 24
 
 
 def test_the_rooms_are_in_an_order_in_which_none_stands_on_itself() -> None:
