@@ -74,8 +74,8 @@ def again(monkeypatch: pytest.MonkeyPatch) -> list[Outcome]:
     made: list[Outcome] = []
     process = PublicationTemplates.process
 
-    def noting(self: PublicationTemplates, arrival: Any) -> Any:
-        outcome = process(self, arrival)
+    def noting(self: PublicationTemplates, arrival: Any, parts: Any = None) -> Any:
+        outcome = process(self, arrival, parts)
         if by_template(outcome):
             made.append(outcome)
         return outcome
