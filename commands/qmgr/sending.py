@@ -19,7 +19,7 @@ from commands.broker.objects import QueueManager
 from commands.broker.puts import DeadLetters, Outgoing, PutKind, is_wanted
 from commands.qmgr.store.port import BODY, MD, QUEUE, USER, MessageRow, Queues
 from commands.qmgr.store.uncommitted import Uncommitted
-from rfh2 import constants as c, mqi_constants as m
+from rfh2 import constants as mq, mqi_constants as m
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.errors import DecodeError, QueueError
 from rfh2.layouts import MQXQH, characters
@@ -49,15 +49,15 @@ def report_of(kind: Kind, mqmd: Mqmd, body: bytes, qmgr: str, reason: int = 0) -
     reason: of an exception.
     """
     asked = mqmd.report
-    passes = asked & c.MQRO_PASS_DISCARD_AND_EXPIRY
+    passes = asked & mq.MQRO_PASS_DISCARD_AND_EXPIRY
     made = replace(
         mqmd,
-        report=asked & c.MQRO_DISCARD_MSG if passes else 0,
-        msg_type=c.MQMT_REPORT,
-        expiry=mqmd.expiry if passes and kind is not EXPIRATION else c.MQEI_UNLIMITED,
+        report=asked & mq.MQRO_DISCARD_MSG if passes else 0,
+        msg_type=mq.MQMT_REPORT,
+        expiry=mqmd.expiry if passes and kind is not EXPIRATION else mq.MQEI_UNLIMITED,
         feedback=kind.feedback or reason,
-        msg_id=mqmd.msg_id if asked & c.MQRO_PASS_MSG_ID else bytes(24),
-        correl_id=mqmd.correl_id if asked & c.MQRO_PASS_CORREL_ID else mqmd.msg_id,
+        msg_id=mqmd.msg_id if asked & mq.MQRO_PASS_MSG_ID else bytes(24),
+        correl_id=mqmd.correl_id if asked & mq.MQRO_PASS_CORREL_ID else mqmd.msg_id,
         backout_count=0,
         reply_to_q="",
         reply_to_qmgr=qmgr,
@@ -66,7 +66,7 @@ def report_of(kind: Kind, mqmd: Mqmd, body: bytes, qmgr: str, reason: int = 0) -
         put_date="",
         put_time="",
         appl_origin_data="",
-        original_length=len(body) if mqmd.original_length == c.MQOL_UNDEFINED else mqmd.original_length,
+        original_length=len(body) if mqmd.original_length == mq.MQOL_UNDEFINED else mqmd.original_length,
     )
     to_qmgr = name_of(mqmd.reply_to_qmgr) or qmgr
     return Outgoing(PutKind.RESPONSE, to_qmgr, name_of(mqmd.reply_to_q), made.encode(), _data(kind, mqmd, body))
@@ -142,7 +142,7 @@ def _put(unit: SendsMessages, put: Outgoing, user: str | None) -> Sent:
     if put.qmgr != unit.queue_manager().name:
         behind = unit.find_queue(put.qmgr)
         if behind is None or not behind.transmission:
-            raise QueueError(c.MQRC_UNKNOWN_REMOTE_Q_MGR, put.queue, f"there is no transmission queue {put.qmgr}")
+            raise QueueError(mq.MQRC_UNKNOWN_REMOTE_Q_MGR, put.queue, f"there is no transmission queue {put.qmgr}")
         put = transmitted(put)
     return put.queue, unit.put(put.queue, put.md, put.body, user=user, expires_at=put.expires_at)
 
@@ -168,7 +168,7 @@ def transmitted(put: Outgoing) -> Outgoing:
         expiry=mqmd.expiry,
         encoding=546 if mqmd.order == "little" else 273,
         coded_char_set_id=0 if mqmd.charset == ASCII_FIELDS else 500,
-        format=c.MQFMT_XMIT_Q_HEADER,
+        format=mq.MQFMT_XMIT_Q_HEADER,
         priority=mqmd.priority,
         persistence=mqmd.persistence,
         msg_id=mqmd.msg_id,

@@ -35,7 +35,7 @@ from commands.links.engine.filters import Positions
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.qmgr.link_port import NATIVE_MARK, came_from_tree
 from commands.qmgr.store.port import Queues
-from rfh2 import constants as c
+from rfh2 import constants as mq
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import DecodeError, MessageRefusedError, StoreError
@@ -52,7 +52,7 @@ TENTHS: Final = 10
 # The longest Expiry of a descriptor, in tenths of a second: nearly 7 years.
 LONGEST_EXPIRY: Final = 0x7FFF_FFFF
 _FORMAT_BYTES: Final = 8
-_WITHOUT_HEADER: Final = (c.MQFMT_NONE, c.MQFMT_STRING)
+_WITHOUT_HEADER: Final = (mq.MQFMT_NONE, mq.MQFMT_STRING)
 _KNOWN_BYTES: Final = 4 << 20
 _ENTRY_BYTES: Final = 2_000
 
@@ -73,7 +73,7 @@ class NativePublication(NamedTuple):
     properties: tuple[tuple[str, str], ...] = ()
     stamps: tuple[tuple[str, str], ...] = ()
     format: str = ""
-    encoding: int = c.MQENC_NATIVE
+    encoding: int = mq.MQENC_NATIVE
     ccsid: int = UTF8_CCSID
 
     @property
@@ -95,7 +95,7 @@ def format_of(native: NativePublication) -> str:
     try:
         decode_chain(native.payload, native.format, native.ccsid)
     except DecodeError:
-        return c.MQFMT_NONE
+        return mq.MQFMT_NONE
     return native.format
 
 
@@ -103,8 +103,8 @@ def why_not_command(topic: str) -> str | None:
     """Why no command can name *topic*, None where one can."""
     if not topic:
         return "its topic is empty"
-    if len(topic) > c.MQ_TOPIC_STR_LENGTH:
-        return f"its topic has {len(topic):,} characters; {c.MQ_TOPIC_STR_LENGTH:,} is the limit"
+    if len(topic) > mq.MQ_TOPIC_STR_LENGTH:
+        return f"its topic has {len(topic):,} characters; {mq.MQ_TOPIC_STR_LENGTH:,} is the limit"
     bad = next((character for character in topic if not has_room_for(character)), None)
     return None if bad is None else f"its topic has character U+{ord(bad):04X}, which XML does not allow"
 
@@ -132,15 +132,15 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
         coded_char_set_id=native.ccsid,
         format=native.format,
     )
-    expiry = c.MQEI_UNLIMITED
+    expiry = mq.MQEI_UNLIMITED
     if native.expiry_s is not None:
         expiry = min(max(int(native.expiry_s * TENTHS), 1), LONGEST_EXPIRY)
     mqmd = Mqmd(
         expiry=expiry,
         coded_char_set_id=UTF8_CCSID,
-        format=c.MQFMT_RF_HEADER_2,
+        format=mq.MQFMT_RF_HEADER_2,
         priority=native.priority,
-        persistence=c.MQPER_PERSISTENT if native.persistent else 0,
+        persistence=mq.MQPER_PERSISTENT if native.persistent else 0,
         user_identifier=user[:12],
         appl_origin_data=NATIVE_MARK,
     )
@@ -152,7 +152,7 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
 # It is put in the unit of work of the commands that came up to there. So after a crash the bridge goes on behind the
 # last publication that is a command already, and none becomes one twice.
 
-_MD: Final = Mqmd(format=c.MQFMT_STRING, persistence=c.MQPER_PERSISTENT, coded_char_set_id=1208).encode()
+_MD: Final = Mqmd(format=mq.MQFMT_STRING, persistence=mq.MQPER_PERSISTENT, coded_char_set_id=1208).encode()
 
 
 def keep_position(unit: Queues, queue: str, position: Positions) -> None:
@@ -210,7 +210,7 @@ class CommandPutter:
         """Each of them, in order. Raises StoreError."""
         for native in natives:
             if isinstance(native, Unreadable):
-                self.set_aside(unit, Mqmd(), native.payload, c.MQRCCF_COMMAND_FAILED)
+                self.set_aside(unit, Mqmd(), native.payload, mq.MQRCCF_COMMAND_FAILED)
             else:
                 self.put(unit, native)
 
@@ -224,7 +224,7 @@ class CommandPutter:
         why = why_not_command(native.topic)
         if why is not None:
             _log.error("a native publication is put on the dead-letter queue: %s", why)
-            self.set_aside(unit, Mqmd(format=format_of(native)), native.payload, c.MQRCCF_TOPIC_ERROR)
+            self.set_aside(unit, Mqmd(format=format_of(native)), native.payload, mq.MQRCCF_TOPIC_ERROR)
             return
         try:
             mqmd, body, lost = command_for(native, self._user)
@@ -233,7 +233,7 @@ class CommandPutter:
             # A fault of ours, or a value nobody thought of: it must not keep the publications behind it waiting.
             text = "a native publication on topic %s cannot be made a command; it is put on the dead-letter queue"
             _log.error(text, native.topic, exc_info=error)
-            self.set_aside(unit, Mqmd(), native.payload, c.MQRCCF_COMMAND_FAILED)
+            self.set_aside(unit, Mqmd(), native.payload, mq.MQRCCF_COMMAND_FAILED)
             return
         if lost:
             _log.warning("topic %s: a native publication loses %s", native.topic, ", ".join(lost))
@@ -253,7 +253,7 @@ class CommandPutter:
     def set_aside(self, unit: Queues, mqmd: Mqmd, body: bytes, reason: int, queue: str = DEFAULT_STREAM) -> None:
         """Put it on the dead-letter queue. queue: the queue where it was, or its destination."""
         now = datetime.now(UTC)
-        described = replace(mqmd, persistence=c.MQPER_PERSISTENT)
+        described = replace(mqmd, persistence=mq.MQPER_PERSISTENT)
         letter = self._dead_letters.put(described, body, reason, queue, now)
         unit.put(letter.queue, letter.md, letter.body, time=now)
 

@@ -29,7 +29,7 @@ from commands.broker.times import tenths_until
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.port import Queues
 from commands.qmgr.store.state_table import DynamicQueues
-from rfh2 import constants as c, mqi_constants as m
+from rfh2 import constants as mq, mqi_constants as m
 from rfh2.errors import CommandError
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
@@ -109,10 +109,10 @@ class SubscriptionDescriptor(BaseModel):
         """Raises MqiError for what can be no subscription: 2425, 2440, 2431, 2050, 2424, and 2046 as below."""
         self._check_options()
         for text, most, reason in (
-            (self.topic, c.MQ_TOPIC_STR_LENGTH, m.MQRC_TOPIC_STRING_ERROR),
-            (self.name, c.MQ_SUB_NAME_LENGTH, m.MQRC_SUB_NAME_ERROR),
-            (self.user_data, c.MQ_USER_DATA_LENGTH, m.MQRC_SUB_USER_DATA_ERROR),
-            (self.selector, c.MQ_SELECTOR_LENGTH, m.MQRC_SELECTION_STRING_ERROR),
+            (self.topic, mq.MQ_TOPIC_STR_LENGTH, m.MQRC_TOPIC_STRING_ERROR),
+            (self.name, mq.MQ_SUB_NAME_LENGTH, m.MQRC_SUB_NAME_ERROR),
+            (self.user_data, mq.MQ_USER_DATA_LENGTH, m.MQRC_SUB_USER_DATA_ERROR),
+            (self.selector, mq.MQ_SELECTOR_LENGTH, m.MQRC_SELECTION_STRING_ERROR),
         ):
             if len(text) > most or "\0" in text:
                 raise MqiError(reason, f"a string is longer than {most} characters, or has a null in it")
@@ -214,14 +214,14 @@ class SubscriptionRules:
     ) -> None:
         self._check_authority(Action.SUBSCRIBE, topic_string, scheme)
         if not resolved.sub:
-            raise MqiError(c.MQRC_SUB_INHIBITED, f"topic object {resolved.object_name} has SUB(DISABLED)")
+            raise MqiError(mq.MQRC_SUB_INHIBITED, f"topic object {resolved.object_name} has SUB(DISABLED)")
         if wanted.durable and not resolved.durable_subs:
-            raise MqiError(c.MQRC_DURABILITY_NOT_ALLOWED, f"topic object {resolved.object_name} has DURSUB(NO)")
+            raise MqiError(mq.MQRC_DURABILITY_NOT_ALLOWED, f"topic object {resolved.object_name} has DURSUB(NO)")
 
     def _check_authority(self, action: Action, topic_string: str, scheme: WildcardScheme) -> None:
         literal = parse_pattern(topic_string, scheme).literal_topic
         if not self._broker.authority.may_use_topic(self._user, action, literal):
-            raise MqiError(c.MQRC_NOT_AUTHORIZED, f"user {self._user} has no {action} authority at '{literal}'")
+            raise MqiError(mq.MQRC_NOT_AUTHORIZED, f"user {self._user} has no {action} authority at '{literal}'")
 
     def check_owner(self, subscription: Subscription) -> None:
         """Raises MqiError 2434 for a subscription of another user that only he may change."""
@@ -236,7 +236,7 @@ class SubscriptionRules:
         if wanted.managed and wanted.durable:
             model = unit.dynamic.model(resolved.durable_model_queue)
             if model is None:
-                raise MqiError(c.MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {resolved.durable_model_queue}")
+                raise MqiError(mq.MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {resolved.durable_model_queue}")
             queue = unit.dynamic.make(model, f"{MANAGED_PREFIX}DURABLE.*", 0, self._user)
             return replace(made, dest_queue=queue.name)
         self._check_destination(made, wanted)
@@ -274,14 +274,14 @@ class SubscriptionRules:
         To another queue manager the transmission queue leads, which has its name.
         """
         if not any(self._broker.authority.may_put(self._user, name) for name in self._names(made)):
-            raise MqiError(c.MQRC_NOT_AUTHORIZED, f"user {self._user} may not put to {made.dest_queue}")
+            raise MqiError(mq.MQRC_NOT_AUTHORIZED, f"user {self._user} may not put to {made.dest_queue}")
 
     def _check_context(self, made: Subscription, wanted: SubscriptionDescriptor) -> None:
         """Raises MqiError 2035 where the program sets the context of what its queue gets, and its user may not."""
         if wanted.has(m.MQSO_SET_IDENTITY_CONTEXT) and not any(
             self._broker.authority.may_set_identity(self._user, name) for name in self._names(made)
         ):
-            raise MqiError(c.MQRC_NOT_AUTHORIZED, f"user {self._user} may not set the context on {made.dest_queue}")
+            raise MqiError(mq.MQRC_NOT_AUTHORIZED, f"user {self._user} may not set the context on {made.dest_queue}")
 
     def _names(self, made: Subscription) -> tuple[str, ...]:
         """The queue here that publications are put to, and the aliases by which the program may have opened it."""
@@ -345,9 +345,9 @@ class SubscriptionRules:
             topic_string, _ = topic_of(wanted, self._broker.objects.topics, existing.wildcard)
             if topic_string != existing.topic_string:
                 why = f"subscription {existing.name} is to {existing.topic_string}"
-                raise MqiError(c.MQRC_TOPIC_NOT_ALTERABLE, why)
+                raise MqiError(mq.MQRC_TOPIC_NOT_ALTERABLE, why)
         if wanted.selector != (existing.selector or "") and (wanted.selector or wanted.has(m.MQSO_ALTER)):
-            raise MqiError(c.MQRC_SELECTOR_NOT_ALTERABLE, f"subscription {existing.name} has another selector")
+            raise MqiError(mq.MQRC_SELECTOR_NOT_ALTERABLE, f"subscription {existing.name} has another selector")
         if wanted.durable == existing.temporary:
             raise MqiError(m.MQRC_DURABILITY_NOT_ALTERABLE, f"subscription {existing.name} keeps its durability")
         if wanted.has(m.MQSO_ALTER) and wanted.managed != existing.managed:
@@ -364,7 +364,7 @@ def topic_of(wanted: SubscriptionDescriptor, topics: TopicObjects, scheme: Wildc
     if wanted.topic_object:
         found = topics.get(wanted.topic_object)
         if found is None:
-            raise MqiError(c.MQRC_UNKNOWN_OBJECT_NAME, f"there is no topic object {wanted.topic_object}")
+            raise MqiError(mq.MQRC_UNKNOWN_OBJECT_NAME, f"there is no topic object {wanted.topic_object}")
         above = found.topic_string
     try:
         whole = construct_topic_string(above, wanted.topic)
