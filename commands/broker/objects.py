@@ -1,4 +1,9 @@
-"""The definitions of one queue manager, in memory: its attributes, queues, namelists, topic objects and authorities."""
+"""The definitions of one queue manager, in memory: its attributes, queues, namelists, topic objects and authorities.
+
+MQSC's DEFINE, ALTER and DELETE change them, and the broker reads them. A definition is a frozen value. The edge keeps
+each as JSON (``state_of``, ``definition_of``). Attributes have MQSC's meaning. Defaults are those of a new queue
+manager.
+"""
 
 from __future__ import annotations
 

@@ -166,10 +166,13 @@ def sub_command(
     temporary dynamic queue, as a legacy program does; so qpubsub run must be running. When sub ends, the subscription
     and the queue are deleted, even if it is killed. With -m mq://..., sub subscribes by MQSUB.
     """
-    stop = threading.Event()
+    stop, show = threading.Event(), _shower(console, as_json, rows)
+    welcome = f"subscribed to {', '.join(topics)}; Ctrl-C ends it"
     if is_mq_address(qmgr):
         with stopping(stop), closing(publications(qmgr, topics, selector, retained=not new_only)) as arriving:
-            received = _receive_elsewhere(console, arriving, topics, stop, count, wait_s, as_json, rows)
+            next(arriving)
+            console.say(welcome)
+            received = _receive(lambda _most: _one(arriving, show, console.flush), None, stop, count, wait_s)
         console.say(f"{counted(received, 'publication')} received")
         return ExitCode.PROBLEMS if count is not None and received < count and not stop.is_set() else ExitCode.DONE
     received = 0
@@ -187,8 +190,10 @@ def sub_command(
         )
         there = subscriber.register(wait_s, stop)
         if there:
-            console.say(f"subscribed to {', '.join(topics)}; Ctrl-C ends it")
-            received = _receive(console, subscriber, stop, count, wait_s, as_json, rows)
+            console.say(welcome)
+            received = _receive(
+                lambda most: subscriber.take(show, console.flush, most), subscriber.wait, stop, count, wait_s
+            )
         elif not stop.is_set():
             console.warn(f"queue manager {qmgr} did not answer the subscription in {wait_s:g} s")
         if there or not subscriber.withdraw():
@@ -199,26 +204,34 @@ def sub_command(
 
 
 def _receive(
-    console: Console,
-    subscriber: Subscriber,
+    take: Callable[[int | None], int],
+    wait: Callable[[], None] | None,
     stop: threading.Event,
     count: int | None,
     wait_s: float | None,
-    as_json: bool,
-    rows: RowForm | None,
 ) -> int:
-    """Print publications until *count*, *stop* or *wait_s* without one; how many there were."""
+    """Print publications until *count*, *stop* or *wait_s* without one; how many there were.
 
-    show = _shower(console, as_json, rows)
+    take: prints at most so many that have come, and returns how many. wait: for more, where *take* does not.
+    """
     done, last = 0, time.monotonic()
     while not stop.is_set() and done != count:
-        if more := subscriber.take(show, console.flush, None if count is None else count - done):
+        if more := take(None if count is None else count - done):
             done, last = done + more, time.monotonic()
         elif wait_s is not None and time.monotonic() - last >= wait_s:
             break
-        else:
-            subscriber.wait()
+        elif wait is not None:
+            wait()
     return done
+
+
+def _one(arriving: Iterator[Received | None], show: Callable[[Received], None], flush: Callable[[], None]) -> int:
+    publication = next(arriving)
+    if publication is None:
+        return 0
+    show(publication)
+    flush()
+    return 1
 
 
 def _shower(console: Console, as_json: bool, rows: RowForm | None) -> Callable[[Received], None]:
@@ -231,31 +244,6 @@ def _shower(console: Console, as_json: bool, rows: RowForm | None) -> Callable[[
             console.data(_line(publication))
 
     return show
-
-
-def _receive_elsewhere(
-    console: Console,
-    arriving: Iterator[Received | None],
-    topics: tuple[str, ...],
-    stop: threading.Event,
-    count: int | None,
-    wait_s: float | None,
-    as_json: bool,
-    rows: RowForm | None,
-) -> int:
-    """The same, from a queue manager elsewhere."""
-    next(arriving)
-    console.say(f"subscribed to {', '.join(topics)}; Ctrl-C ends it")
-    show, done, last = _shower(console, as_json, rows), 0, time.monotonic()
-    while not stop.is_set() and done != count:
-        publication = next(arriving)
-        if publication is not None:
-            show(publication)
-            console.flush()
-            done, last = done + 1, time.monotonic()
-        elif wait_s is not None and time.monotonic() - last >= wait_s:
-            break
-    return done
 
 
 def _line(publication: Received) -> str:

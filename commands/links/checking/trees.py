@@ -26,7 +26,7 @@ from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.kafka.cluster import KafkaCluster, Routes
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
-from commands.links.mqtt.packets import FENCE, Granted, MqttPublication, Received
+from commands.links.mqtt.packets import EVERYTHING, FENCE, MqttPublication, Received
 from commands.links.nats import connection as nats
 from commands.terminal.counted import counted
 from rfh2 import mqi_constants as m
@@ -189,7 +189,7 @@ class MqttCheck:
 
     def grants(self) -> Iterator[CheckResult]:
         """What the broker grants."""
-        granted = self._client.granted or Granted(False)
+        granted = self._client.granted or EVERYTHING
         yield CheckResult(
             "QoS 1",
             granted.max_qos >= 1,

@@ -1,7 +1,7 @@
 """The calls that the bridge makes of IBM MQ: one port, which has two sides.
 
-mq://       ``channel``: the client of ``commands.client``, which needs nothing of IBM
-ibmmq://    ``library``: IBM's library, by the package ``ibmmq``
+mq://       ``ChannelConnection``: the client of ``commands.client``, which needs nothing of IBM
+ibmmq://    ``LibraryConnection``: IBM's library, by the package ``ibmmq``; both are in ``channel``
 
 The attributes of IBM MQ's queues, read by MQINQ and kept for a minute.
 """

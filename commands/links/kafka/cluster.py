@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from commands.config.settings import ConfigError, KafkaConfig, KafkaRoute, TopicsConfig
 from commands.config.urls import Address
-from commands.links.engine import properties as mq
+from commands.links.engine import properties as props
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.filters import Positions
 from rfh2.distribution import how_to_install
@@ -122,16 +122,16 @@ class KafkaRecord:
         return len(self.key) + len(self.value or b"") + headers + _RECORD_BYTES
 
 
-def records_for(wanted: mq.ForTree, bridge: str, routes: Routes, now_ms: int) -> tuple[KafkaRecord, ...]:
+def records_for(wanted: props.ForTree, bridge: str, routes: Routes, now_ms: int) -> tuple[KafkaRecord, ...]:
     """The records that do what is wanted; the last one is in the topic of what is retained, if it is about that."""
     topic, key = routes.place_of(wanted.topic)
     pairs = [(_TOPIC, wanted.topic)]
     if wanted.clear:
-        pairs += [(mq.RETAIN, "1"), (mq.BRIDGE, bridge)]
+        pairs += [(props.RETAIN, "1"), (props.BRIDGE, bridge)]
     else:
         if wanted.expiry > 0:
             pairs.append((_EXPIRES, str(now_ms + 100 * wanted.expiry)))
-        pairs += [*mq.own_headers(wanted, mq.CONTENT_TYPE, str.isprintable), *mq.properties_of(wanted, bridge)]
+        pairs += [*props.own_headers(wanted, props.CONTENT_TYPE, str.isprintable), *props.properties_of(wanted, bridge)]
     headers = tuple((name, encoded(value)) for name, value in pairs)
     record = KafkaRecord(topic, key, None if wanted.clear else wanted.payload, headers)
     if not (wanted.retain or wanted.clear):
@@ -141,20 +141,20 @@ def records_for(wanted: mq.ForTree, bridge: str, routes: Routes, now_ms: int) ->
 
 def record_of(
     topic: str, key: bytes | None, value: bytes | None, headers: Headers | None, routes: Routes
-) -> mq.TreeMessage:
+) -> props.TreeMessage:
     """What is in a record of *topic*. Bytes of headers that are no UTF-8 become ``\\x`` and two digits each."""
     texts = [(name, (text or b"").decode("utf-8", "backslashreplace")) for name, text in headers or ()]
     given, is_kept = dict(reversed(texts)), topic == routes.retained
     expires = given.get(_EXPIRES, "")
     said = None if is_kept else given.get(_TOPIC)
-    return mq.TreeMessage(
+    return props.TreeMessage(
         said or routes.topic_string_of(topic, key),
         value or b"",
         tuple(each for each in texts if each[0] not in (_TOPIC, _EXPIRES)),
         is_kept=is_kept,
         # What a bridge retains or clears comes by the topic of publications too.
         is_copy=is_kept,
-        clears=value is None and (is_kept or given.get(mq.RETAIN) == "1"),
+        clears=value is None and (is_kept or given.get(props.RETAIN) == "1"),
         expires_at=int(expires[:15]) / 1000 if expires.isascii() and expires.isdigit() else None,
     )
 

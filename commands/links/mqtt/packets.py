@@ -56,7 +56,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from commands.links.engine import properties as mq
+from commands.links.engine import properties as props
 from commands.links.engine.filters import levels_of
 from commands.links.engine.inbound_writer import NativePublication
 from rfh2.captured import iso
@@ -108,14 +108,14 @@ def fits_name(name: str) -> bool:
     return len(name) * 10 <= MAX_BYTES or len(_escape(name).encode()) <= MAX_BYTES
 
 
-def escaped(pairs: mq.Pairs) -> mq.Pairs:
+def escaped(pairs: props.Pairs) -> props.Pairs:
     """*pairs* as MQTT carries them: the same where it can. Each name must be one that ``fits_name``."""
     if all(why_not_text(name) is None and why_not_text(value) is None for name, value in pairs):
         return pairs
     return ((ESCAPED, "1"), *((_escape(name), piece) for name, value in pairs for piece in _pieces(value)))
 
 
-def unescaped(pairs: mq.Pairs) -> mq.Pairs:
+def unescaped(pairs: props.Pairs) -> props.Pairs:
     """What ``escaped`` was given; the same pairs where nothing says that they are escaped, or they are not."""
     if (ESCAPED, "1") not in pairs:
         return pairs
@@ -213,7 +213,7 @@ class MqttPublication(NamedTuple):
     expiry_s: int | None = None
     content_type: str | None = None
     is_text: bool = False
-    properties: mq.Pairs = ()
+    properties: props.Pairs = ()
     response_topic: str | None = None
     correlation_data: bytes | None = None
 
@@ -231,23 +231,23 @@ class Granted:
     session_expiry_s: int | None = None
 
 
-_EVERYTHING: Final = Granted(False)
+EVERYTHING: Final = Granted(False)
+"""What a broker grants that sets no limits."""
 
 
 def packet_for(
-    wanted: mq.ForTree, prefix: str, bridge: str, granted: Granted | None = None
+    wanted: props.ForTree, prefix: str, bridge: str, granted: Granted = EVERYTHING
 ) -> tuple[MqttPublication, tuple[str, ...]]:
     """The PUBLISH that does what is wanted, as far as the broker grants it, and what it has no room for.
 
     prefix: of all topics in the tree. bridge: the client identifier.
     """
-    granted = _EVERYTHING if granted is None else granted
     topic = prefix + wanted.topic
     if wanted.clear:
         qos = min(1, granted.max_qos)
-        return MqttPublication(topic, qos=qos, retain=granted.retain, properties=((mq.BRIDGE, bridge),)), ()
-    is_text, content_type = mq.content_type_of(wanted, lambda text: why_not_text(text) is None)
-    properties = escaped(tuple(pair for pair in mq.properties_of(wanted, bridge) if fits_name(pair[0])))
+        return MqttPublication(topic, qos=qos, retain=granted.retain, properties=((props.BRIDGE, bridge),)), ()
+    is_text, content_type = props.content_type_of(wanted, lambda text: why_not_text(text) is None)
+    properties = escaped(tuple(pair for pair in props.properties_of(wanted, bridge) if fits_name(pair[0])))
     lost = [
         f"the property {name[:40]}..., the name of which is too long"
         for name, _ in wanted.properties
@@ -268,21 +268,21 @@ def native_of(packet: MqttPublication, prefix: str, bridge: str, default_format:
         return None
     pairs = unescaped(packet.properties)
     given = dict(pairs)
-    if given.get(mq.BRIDGE) == bridge or FENCE in given:
+    if given.get(props.BRIDGE) == bridge or FENCE in given:
         return None
     more: list[tuple[str, str]] = []
     if packet.response_topic:
         more.append(("mqtt.ResponseTopic", packet.response_topic))
     if packet.correlation_data:
         more.append(("mqtt.CorrelationData", packet.correlation_data.hex()))
-    return mq.native_from(
+    return props.native_from(
         packet.topic.removeprefix(prefix),
         packet.payload,
         pairs,
         retain=packet.retain,
         persistent=packet.qos > 0,
         expiry_s=packet.expiry_s,
-        is_text=packet.is_text or mq.is_text_type(packet.content_type),
+        is_text=packet.is_text or props.is_text_type(packet.content_type),
         default_format=default_format,
         more=tuple(more),
     )
@@ -324,7 +324,7 @@ class StateTopic:
             "links": {"queues": self.queues, "topics": _LINK[state]},
         }
         payload = json.dumps(about).encode()
-        properties = ((mq.BRIDGE, self.bridge),)
+        properties = ((props.BRIDGE, self.bridge),)
         return MqttPublication(
             self.topic, payload, 1, retain=True, content_type="application/json", is_text=True, properties=properties
         )

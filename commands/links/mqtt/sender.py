@@ -35,7 +35,16 @@ from commands.links.engine import adapter as trees
 from commands.links.engine.filters import FilterTree, read_state, unreadable, write_state
 from commands.links.engine.properties import ForTree
 from commands.links.mqtt.client import RETAIN_IF_NEW, RETAIN_NEVER, MqttClient
-from commands.links.mqtt.packets import Granted, MqttPublication, SentPacket, Ticket, packet_for, refusal, why_not_topic
+from commands.links.mqtt.packets import (
+    EVERYTHING,
+    Granted,
+    MqttPublication,
+    SentPacket,
+    Ticket,
+    packet_for,
+    refusal,
+    why_not_topic,
+)
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 
 _log = logging.getLogger("qpubsub.mqtt")
@@ -128,7 +137,7 @@ class MqttSender:
 
     @property
     def _granted(self) -> Granted:
-        return self._client.granted or Granted(False)
+        return self._client.granted or EVERYTHING
 
     def _finish_all(self, under_way: deque[_UnderWay]) -> Iterator[trees.Sent]:
         while under_way:

@@ -31,7 +31,7 @@ from typing import Any, Final, TypeVar
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address, parse_address
-from commands.links.engine import properties as mq
+from commands.links.engine import properties as props
 from commands.links.engine.adapter import TreeUnreachableError, client_context, why_unreachable
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError
@@ -413,7 +413,9 @@ MOST_HEADER_BYTES: Final = 65_535
 MESSAGE_ID: Final = "Nats-Msg-Id"
 _TTL, _PROPERTIES = "Nats-TTL", "mq.Properties"
 _OPERATION, _REMOVED = "KV-Operation", "Nats-Marker-Reason"
-_NO_PROPERTY: Final = frozenset({mq.CONTENT_TYPE, mq.RETAIN.lower(), mq.PERSISTENCE.lower(), _PROPERTIES.lower()})
+_NO_PROPERTY: Final = frozenset(
+    {props.CONTENT_TYPE, props.RETAIN.lower(), props.PERSISTENCE.lower(), _PROPERTIES.lower()}
+)
 _NAME: Final = re.compile(r"(?!nats-|kv-|status$|description$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+", re.IGNORECASE)
 # The first and the last line, and Nats-Msg-Id with the bridge's name and a MsgId as hexadecimal digits.
 _FIRST_AND_LAST, _ID_BYTES = len("NATS/1.0\r\n\r\n"), len(MESSAGE_ID) + len(": -\r\n") + 48
@@ -443,17 +445,17 @@ class NatsPublication:
     def header_bytes(self) -> int:
         """How many bytes the block of headers has at most, with ``Nats-Msg-Id``, which the sender adds."""
         named = sum(len(name) + len(value.encode()) + 4 for name, value in self.headers.items())
-        return _FIRST_AND_LAST + named + _ID_BYTES + len(self.headers[mq.BRIDGE])
+        return _FIRST_AND_LAST + named + _ID_BYTES + len(self.headers[props.BRIDGE])
 
 
-def message_for(wanted: mq.ForTree, bridge: str, marker_s: int) -> NatsPublication:
+def message_for(wanted: props.ForTree, bridge: str, marker_s: int) -> NatsPublication:
     """The message that does what is wanted. marker_s: how long the bucket says that a publication was cleared."""
     subject, key = subject_of(wanted.topic), subject_of(wanted.topic, key=True)
     if wanted.clear:
-        headers = {mq.BRIDGE: bridge, _OPERATION: "PURGE", "Nats-Rollup": "sub", _TTL: f"{marker_s}s"}
+        headers = {props.BRIDGE: bridge, _OPERATION: "PURGE", "Nats-Rollup": "sub", _TTL: f"{marker_s}s"}
         return NatsPublication(subject, key, b"", headers, clear=True)
-    headers = {mq.BRIDGE: bridge, **dict(mq.own_headers(wanted, "Content-Type", _fits))}
-    pairs = mq.properties_of(wanted, bridge)
+    headers = {props.BRIDGE: bridge, **dict(props.own_headers(wanted, "Content-Type", _fits))}
+    pairs = props.properties_of(wanted, bridge)
     if len({name.lower() for name, _ in pairs}) == len(pairs) and all(_is_header(*pair) for pair in pairs):
         headers |= dict(pairs)
     else:
@@ -463,14 +465,14 @@ def message_for(wanted: mq.ForTree, bridge: str, marker_s: int) -> NatsPublicati
     return NatsPublication(subject, key, wanted.payload, headers, wanted.retain)
 
 
-def record_of(subject: str, payload: bytes, headers: Headers, stored_at: float, in_bucket: bool) -> mq.TreeMessage:
+def record_of(subject: str, payload: bytes, headers: Headers, stored_at: float, in_bucket: bool) -> props.TreeMessage:
     """What is in a message. subject: without its prefix. stored_at: when the server got it, seconds since 1970."""
     pairs = [(name, value) for name, value in headers.items() if _NAME.fullmatch(name) and name != _PROPERTIES]
     with suppress(ValueError, TypeError):
         pairs += [(str(name), str(value)) for name, value in json.loads(headers.get(_PROPERTIES, "[]"))]
     is_marker = headers.get(_OPERATION) in ("DEL", "PURGE") or _REMOVED in headers
     ttl_s = _seconds(headers.get(_TTL, ""))
-    return mq.TreeMessage(
+    return props.TreeMessage(
         topic_of(subject, in_bucket),
         payload,
         tuple(pairs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.links.engine import link
+from commands.links.engine import pumps
 from tests.commands.links.mqi.harness import needs_mqi
 from tests.commands.links.shared_servers import name, shared_kafka, shared_mosquitto, shared_nats
 
@@ -14,7 +14,7 @@ __all__ = ["name", "shared_kafka", "shared_mosquitto", "shared_nats"]
 @pytest.fixture(autouse=True)
 def _no_pump_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A link has settled when each pump has found nothing twice; and it ends behind the wait of each."""
-    monkeypatch.setattr(link, "IDLE_S", 0.03)
+    monkeypatch.setattr(pumps, "IDLE_S", 0.03)
 
 
 @pytest.fixture(scope="module", params=[pytest.param("ibmmq", marks=needs_mqi), "mq"])

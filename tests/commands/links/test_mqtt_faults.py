@@ -19,8 +19,8 @@ import pytest
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import parse_address
-from commands.links.engine.link import OutboundPump
 from commands.links.engine.properties import publishing
+from commands.links.engine.pumps import OutboundPump
 from commands.links.mqtt.adapter import MqttAdapter, Snapshots
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.packets import Granted, MqttPublication

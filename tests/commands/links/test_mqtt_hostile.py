@@ -380,8 +380,8 @@ def test_a_thread_that_ends_all_the_same_ends_the_process(tmp_path: Path, broker
 
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     broken = {
-        "inward": "commands.links.engine.link.InboundPump._one_batch",
-        "outward": "commands.links.engine.link.OutboundPump.one_batch",
+        "inward": "commands.links.engine.pumps.InboundPump._one_batch",
+        "outward": "commands.links.engine.pumps.OutboundPump.one_batch",
         "keeper": "commands.links.engine.link.Keeper.one_round",
     }[thread]
     module, owner, name = broken.rsplit(".", 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.cli.replay import SharedReplay
+from commands.options.local_replay import SharedReplay
 from commands.replay import LocalReplay, OutOfOrderError, divided
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import ClockWentBackError

@@ -22,8 +22,9 @@ from commands.config.settings import Config, TopicsConfig
 from commands.links.engine.adapter import TreeArrivals, UnansweredError
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import InboundWriter, NativePublication, NewerTopics, TreeRetained, Unreadable
-from commands.links.engine.link import InboundPump, Link, OutboundPump
+from commands.links.engine.link import Link
 from commands.links.engine.properties import publishing
+from commands.links.engine.pumps import InboundPump, OutboundPump
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.processor import Processor
