@@ -290,6 +290,7 @@ _KINDS: dict[str, type[Any]] = {
     "listener": channel_objects.TcpListener,
 }
 _KIND_OF: Final = {cls: kind for kind, cls in _KINDS.items()}
+_MOST_PARSED: Final = 1_000
 
 # Where they are kept in ``Objects``.
 _PLACES: Final = {
@@ -472,7 +473,7 @@ def state_of(definition: Definition) -> str:
 
 
 # Queue managers of one home have most of theirs in common, and are read again after each change.
-@lru_cache(maxsize=1_000)
+@lru_cache(_MOST_PARSED)
 def definition_of(kind: str, state: str) -> Definition:
     """The definition that ``state_of`` wrote."""
     value: Definition = _adapter(kind).validate_json(state)
