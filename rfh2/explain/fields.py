@@ -83,7 +83,7 @@ def read_fields(layout: Layout, data: bytes, order: ByteOrder, charset: str) -> 
     for name in _byte_strings_of(layout):
         fields[name] = fields[name].hex()
     for span in texts_of(layout):
-        fields[span.name] = _shown(span.name, fields[span.name], charset)
+        fields[span.name] = shown_text(span.name, fields[span.name], charset)
     return fields
 
 
@@ -115,7 +115,8 @@ def write_fields(
 
 # There are few names, and they are used often.
 @lru_cache(maxsize=4096)
-def _shown(name: str, value: bytes, charset: str) -> str:
+def shown_text(name: str, value: bytes, charset: str) -> str:
+    """The characters of a field, without those behind its end."""
     text = value.decode(charset)
     if name == "StrucId":
         return text
