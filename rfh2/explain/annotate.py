@@ -115,7 +115,8 @@ def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> list[str]:
         if line.heading:
             shown += "", paint(TextRole.TITLE, visible(line.heading))
         elif paint is plain:
-            shown.append(_plain_field(line) if 0 < len(line.data) <= _FIELD_BYTES else _plain_line(line))
+            data = line.data
+            shown.append(_plain_field(line) if data and len(data) <= _FIELD_BYTES else _plain_line(line))
         else:
             shown.append(_painted_line(line, paint))
     return shown
