@@ -531,6 +531,23 @@ def test_8_1_the_root_has_the_base_topic() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("one", "verdict", "severity"),
+    [
+        (entry(), Verdict.MIGRATED, Severity.INFO),
+        (entry(persistent=Access.DENY), Verdict.REPORTED, Severity.WARNING),
+        (entry(subscribe=Access.DENY), Verdict.REPORTED, Severity.ERROR),
+        (entry(subscribe=Access.ALLOW, persistent=Access.ALLOW), Verdict.CHANGED, Severity.WARNING),
+    ],
+    ids=["inherits", "persistence-alone", "denies", "persistence-too"],
+)
+def test_8_1_what_no_authority_says_is_not_said_to_be_inherited(
+    one: AclEntry, verdict: Verdict, severity: Severity
+) -> None:
+    plan = migmbbrk.plan(of(acl=(one,)), Target.fresh("QM1"), PlanOptions(), NOW, Phase.REHEARSE)
+    assert (fate(plan, "acl").verdict, fate(plan, "acl").severity) == (verdict, severity)
+
+
 def test_8_a_suitable_topic_object_is_used_again() -> None:
     target = existing_target("QM1", "DEFINE TOPIC(MINE) TOPICSTR('a')", NOW)
     plan = migmbbrk.plan(of(acl=(entry(**ALLOW),)), target, PlanOptions(), NOW, Phase.REHEARSE)

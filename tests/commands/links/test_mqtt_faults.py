@@ -356,6 +356,15 @@ def test_what_many_filters_select_is_asked_for_at_once_and_comes_once(broker: Mo
         native.close()
 
 
+def test_what_is_published_while_a_snapshot_is_taken_is_not_taken_for_retained() -> None:
+    snapshots = Snapshots(parse_address("mqtt://localhost", "--topics"), TopicsConfig(), "trial")
+    fence = MqttPublication(snapshots._fences[0], b"1")
+    kept, live, other = MqttPublication("a", b"1", retain=True), MqttPublication("a", b"2"), MqttPublication("b", b"3")
+    for packet in (kept, live, other, fence):
+        snapshots._came.put(packet)
+    assert snapshots._until(fence.payload, snapshots._client.connection) == [kept]
+
+
 # Retained publications that expire
 
 
