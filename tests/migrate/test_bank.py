@@ -26,7 +26,8 @@ from tests.migrate.cases import scripts, told
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.test_files import by_hand, comparable, run_files
 
-pytestmark = pytest.mark.slow
+# Of the size that the night has time for: what it counts, the gate tries in small (test_files, test_conservation).
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
