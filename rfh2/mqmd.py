@@ -7,6 +7,7 @@ of version 1 (section 5).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from rfh2 import constants as mq
@@ -86,10 +87,11 @@ class Mqmd:
 
 
 _SLICES = MQMD1.slices()
-_REPLY_TO_Q, _REPLY_TO_QMGR = _SLICES["ReplyToQ"], _SLICES["ReplyToQMgr"]
-_USER, _IDENTITY, _ORIGIN = _SLICES["UserIdentifier"], _SLICES["ApplIdentityData"], _SLICES["ApplOriginData"]
-_FORMAT = _SLICES["Format"]
-_PUT_NAME, _PUT_DATE, _PUT_TIME = _SLICES["PutApplName"], _SLICES["PutDate"], _SLICES["PutTime"]
+_BY_PROGRAM = slice(_SLICES["ReplyToQ"].start, _SLICES["PutApplName"].stop)
+_TEXTS_BY_PROGRAM = [
+    slice(_SLICES[name].start - _BY_PROGRAM.start, _SLICES[name].stop - _BY_PROGRAM.start)
+    for name in ("ReplyToQ", "ReplyToQMgr", "UserIdentifier", "ApplIdentityData", "PutApplName")
+]
 _NO_EXTENSION = (bytes(24), 1, 0, 0, mq.MQOL_UNDEFINED)
 
 # StrucId and Version, as they begin a descriptor, to what they say.
@@ -172,27 +174,35 @@ def descriptor_length(data: bytes | bytearray, at: int = 0) -> int | None:
 def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
     """The MQMD at *offset* in *data*, and its length in bytes. Raises DecodeError as ``read_mqmd`` does."""
     (_, order, charset), size, v = _unpacked(data, offset)
-    # All characters at once: each of these fields is read for every message.
-    text = str(data[offset : offset + size], charset)
+    said = data[offset + _BY_PROGRAM.start : offset + _BY_PROGRAM.stop]
+    reply_to_q, reply_to_qmgr, user, identity, put_name = _said_by_program(said, charset)
     fields: tuple[Any, ...] = (
         *v[1:8],
-        text[_FORMAT].rstrip(" "),
+        str(v[8], charset).rstrip(" "),
         *v[9:14],
-        text[_REPLY_TO_Q].rstrip(" "),
-        text[_REPLY_TO_QMGR].rstrip(" "),
-        text[_USER].rstrip(" "),
+        reply_to_q,
+        reply_to_qmgr,
+        user,
         v[17],
-        text[_IDENTITY].rstrip(" "),
+        identity,
         v[19],
-        text[_PUT_NAME].rstrip(" "),
-        text[_PUT_DATE].rstrip(" "),
-        text[_PUT_TIME].rstrip(" "),
-        text[_ORIGIN].rstrip(" "),
+        put_name,
+        str(v[21], charset).rstrip(" "),
+        str(v[22], charset).rstrip(" "),
+        str(v[23], charset).rstrip(" "),
         *v[24:],
         order,
         charset,
     )
     return Mqmd(*fields), size
+
+
+# A program says the same in each of its messages.
+@lru_cache(maxsize=1024)
+def _said_by_program(data: bytes, charset: str) -> tuple[str, ...]:
+    """ReplyToQ, ReplyToQMgr, UserIdentifier, ApplIdentityData and PutApplName, from the bytes of a descriptor there."""
+    text = str(data, charset)
+    return tuple([text[each].rstrip(" ") for each in _TEXTS_BY_PROGRAM])
 
 
 def _unpacked(data: bytes | bytearray, offset: int) -> tuple[tuple[int, ByteOrder, str], int, tuple[Any, ...]]:

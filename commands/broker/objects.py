@@ -16,7 +16,14 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from commands.broker import channel_objects
-from streams.topic_objects import DEFAULT_NAMELISTS, Namelist, TopicObject, TopicObjects
+from streams.topic_objects import (
+    ADMIN_STREAM as ADMIN_STREAM,  # noqa: PLC0414 - exported
+    DEFAULT_NAMELISTS,
+    DEFAULT_STREAM as DEFAULT_STREAM,  # noqa: PLC0414 - exported
+    Namelist,
+    TopicObject,
+    TopicObjects,
+)
 
 # What names of queues say: whether it is one of IBM MQ classes for JMS, and whether a queue manager made it up.
 #
@@ -69,8 +76,6 @@ def has_unique_part(queue: str) -> bool:
 
 
 CONTROL_QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE"
-DEFAULT_STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
-ADMIN_STREAM = "SYSTEM.BROKER.ADMIN.STREAM"
 DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
 INTER_QMGR_PUBS = "SYSTEM.INTER.QMGR.PUBS"
 """Where publications of neighbours arrive (guide 3.7): the destination of proxy subscriptions."""

@@ -26,7 +26,7 @@ from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM,
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_report, is_response
 from commands.explain.sentence import jms_form
-from commands.explain.surprises import surprises
+from commands.explain.surprises import is_suspect, surprises
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.publication import BY_MQPS
 from commands.headers.registry import parse
@@ -92,6 +92,8 @@ _REPEATED: Final = (
 )
 _NOT_TAKEN: Final = (mq.MQRC_RFH_PARM_ERROR, pcf_names.MQRCCF_CFST_PARM_ID_ERROR, pcf_names.MQRCCF_CFIN_PARM_ID_ERROR)
 _STATE: Final = (mq.MQRCCF_NOT_REGISTERED, mq.MQRCCF_NO_RETAINED_MSG, mq.MQRCCF_UNKNOWN_STREAM, mq.MQRCCF_STREAM_ERROR)
+_NOTHING: Final = (None, None, None, None, None)
+_OF_IDENTITY: Final = (PubOpt.CORREL_AS_ID, PubOpt.OTHER_SUBS_ONLY)
 _NO_DESCRIPTOR: Final = "unknown-descriptor"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NEAR: Final = 0.65
@@ -238,7 +240,10 @@ def _refused_later(command: Command, message: Message, partial: PartialMessage) 
 
 def _translated(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
     captured = partial.captured
-    context = _context(message, _queue_of(command, captured.queue), partial)
+    queue = _queue_of(command, captured.queue)
+    if _asks_for_topics_alone(command) and captured.queue in ("", queue):
+        return
+    context = _context(message, queue, partial)
     misplaced = InputQueueKind.STREAM if command.on_control_queue else InputQueueKind.CONTROL
     where_put = context if captured.queue == context.queue else replace(context, queue=captured.queue)
     if captured.queue and where_put.place is misplaced:
@@ -260,6 +265,16 @@ def _translated(command: Command, message: Message, partial: PartialMessage) -> 
         return
     if text is not None:
         yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
+
+
+def _asks_for_topics_alone(command: Command) -> bool:
+    """Whether a new queue manager takes the command, since it is a Publish like nearly all: they name sound topics."""
+    return (
+        isinstance(command, Publish)
+        and (command.stream_name, command.sub_point, command.q_name, command.qmgr_name, command.put) == _NOTHING
+        and not any(option in _OF_IDENTITY for option in command.options)
+        and all(0 < len(topic) <= mq.MQ_TOPIC_STR_LENGTH and not is_suspect(topic) for topic in command.topics)
+    )
 
 
 def _error(command: Command, context: Context) -> CommandError | None:

@@ -177,7 +177,7 @@ def _harmless_lines(text: str) -> str:
 def harmless_data(lines: Sequence[str], *, coloured: bool = False) -> bytes:
     """Lines of data as bytes, with what drives a terminal escaped. coloured: see ``Console.data``."""
     if not coloured and "".join(lines).isprintable():
-        return "".join([f"{line}\n" for line in lines]).encode("utf-8")
+        return "\n".join([*lines, ""]).encode("utf-8")
     return b"".join([_harmless_line(line, coloured) for line in lines])
 
 

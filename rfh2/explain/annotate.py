@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from itertools import chain as join
 from typing import Final, NamedTuple
 
@@ -16,7 +17,7 @@ from rfh2.constants import reason_text
 from rfh2.elements import elements
 from rfh2.errors import DecodeError
 from rfh2.explain.describe import body_pcf, describe_parameter, embedded_pcf
-from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
+from rfh2.explain.fields import BYTE_STRINGS, descriptor_layout, layout_of, shown_text, spans_of
 from rfh2.explain.meanings import (
     FORMATS,
     PCF_OPTIONS,
@@ -25,6 +26,7 @@ from rfh2.explain.meanings import (
     meaning,
     options_text,
     tag_meaning,
+    time_text,
 )
 from rfh2.explain.reading import Located, PartialMessage, Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
@@ -72,6 +74,7 @@ class AnnotatedLine(NamedTuple):
 
 _SHOWN_BYTES: Final = 12
 _BYTES_WIDTH: Final = 2 * _SHOWN_BYTES + 1
+_FIELD_BYTES: Final = 256
 _NO_OFFSET: Final = " " * 6
 _NO_BYTES: Final = " " * _BYTES_WIDTH
 
@@ -112,7 +115,8 @@ def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> list[str]:
         if line.heading:
             shown += "", paint(TextRole.TITLE, visible(line.heading))
         elif paint is plain:
-            shown.append(_plain_line(line))
+            data = line.data
+            shown.append(_plain_field(line) if data and len(data) <= _FIELD_BYTES else _plain_line(line))
         else:
             shown.append(_painted_line(line, paint))
     return shown
@@ -141,71 +145,90 @@ def _plain_line(line: AnnotatedLine) -> str:
     return text.rstrip() if text.isprintable() else _painted_line(line, plain)
 
 
+_plain_field = lru_cache(maxsize=4096)(_plain_line)
+"""The same of a field; most are those of the last message."""
+
+
 def _shown_bytes(data: bytes) -> str:
     return data.hex() if len(data) <= _SHOWN_BYTES else f"{data[:_SHOWN_BYTES].hex()}…"
 
 
-def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[AnnotatedLine]:
+def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> list[AnnotatedLine]:
     """The lines of the fixed part at the start of *data*. offset: of its first byte."""
-    fields = read_fields(layout, data, order, charset)
-    for name, at, size, is_text in spans_of(layout):
-        value = fields[name]
-        shown = f"'{value}'" if is_text else str(value)
-        yield AnnotatedLine(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
+    lines = [
+        _field(name, offset + at, data[at : at + size], order, charset if is_text else "")
+        for name, at, size, is_text in spans_of(layout)
+    ]
+    for n, line in enumerate(lines):
+        if line.field == "PutDate":
+            lines[n] = line._replace(meaning=time_text(line.value[1:-1], lines[n + 1].value[1:-1]))
+    return lines
 
 
-def _header(located: Located, body: bytes) -> Iterator[AnnotatedLine]:
+# Most fields say in each message of a program what they said in its last one.
+@lru_cache(maxsize=4096)
+def _field(name: str, offset: int, data: bytes, order: ByteOrder, charset: str) -> AnnotatedLine:
+    """The line of one field. charset: of its characters, empty where it has none."""
+    if charset:
+        text = shown_text(name, data, charset)
+        return AnnotatedLine(offset, data, name, f"'{text}'", meaning(name, text))
+    value = data.hex() if name in BYTE_STRINGS else int.from_bytes(data, order, signed=True)
+    return AnnotatedLine(offset, data, name, str(value), meaning(name, value))
+
+
+def _header(located: Located, body: bytes) -> list[AnnotatedLine]:
     header, offset = located.header, located.offset
     order, charset = getattr(header, "order", None), getattr(header, "charset", None)
     code = f", {order}-endian, {charset}" if order and charset else ""
-    yield AnnotatedLine(heading=f"{header.kind} at {offset}: {header.length} bytes{code}")
+    lines = [AnnotatedLine(heading=f"{header.kind} at {offset}: {header.length} bytes{code}")]
     data = body[offset : offset + header.length]
     layout = layout_of(header.kind)
     if layout is None or order is None or charset is None:
-        yield from _dump(data, offset)
-        return
-    yield from _fixed(layout, data, offset, order, charset)
+        lines += _dump(data, offset)
+        return lines
+    lines += _fixed(layout, data, offset, order, charset)
     if isinstance(header, Rfh2):
         at = offset + FIXED_LENGTH
         for folder in header.folders:
-            yield AnnotatedLine(at, body[at : at + 4], "NameValueLength", str(len(folder.data)))
-            yield from _folder(folder)
+            lines.append(AnnotatedLine(at, body[at : at + 4], "NameValueLength", str(len(folder.data))))
+            lines += _folder(folder)
             at += 4 + len(folder.data)
     elif isinstance(header, Rfh1):
-        yield from _name_values(header)
+        lines += _name_values(header)
     elif isinstance(header, Eph) and (pcf := embedded_pcf(header)) is not None:
-        yield from _pcf(pcf, header.offset)
+        lines += _pcf(pcf, header.offset)
     else:
-        yield from _dump(data[layout.size :], offset + layout.size)
+        lines += _dump(data[layout.size :], offset + layout.size)
+    return lines
 
 
-def _folder(folder: Folder) -> Iterator[AnnotatedLine]:
+def _folder(folder: Folder) -> list[AnnotatedLine]:
     try:
         found = elements(folder)
     except DecodeError as error:
         raw = folder.data.decode(folder.charset, "backslashreplace").rstrip(" \0")
-        yield AnnotatedLine(folder.offset, folder.data, "NameValueData", raw, f"cannot be read: {error.why}")
-        return
+        return [AnnotatedLine(folder.offset, folder.data, "NameValueData", raw, f"cannot be read: {error.why}")]
+    lines: list[AnnotatedLine] = []
     root = ""
     for element in found:
+        field, text = element.tag, element.text
         if element.depth == 0:
-            root = element.tag
-        kind = element.attribute("dt")
-        others = "".join(f" {key}={value!r}" for key, value in element.attributes if key != "dt")
-        field = f"{'  ' * element.depth}{element.tag}{f' ({kind})' if kind else ''}{others}"
-        text = element.text
-        yield AnnotatedLine(
-            element.offset,
-            b"",
-            field,
-            text or "",
-            "" if text is None else tag_meaning(root, element.tag, text),
-        )
-    padding = len(folder.data) - len(folder.data.decode(folder.charset).rstrip(" \0").encode(folder.charset))
+            root = field
+        else:
+            field = "  " * element.depth + field
+        if element.attributes:
+            kind = element.attribute("dt")
+            others = "".join([f" {key}={value!r}" for key, value in element.attributes if key != "dt"])
+            field = f"{field}{f' ({kind})' if kind else ''}{others}"
+        known = "" if text is None else tag_meaning(root, element.tag, text)
+        lines.append(AnnotatedLine(element.offset, b"", field, text or "", known))
+    content = folder.data.decode(folder.charset).rstrip(" \0")
+    padding = len(folder.data) - len(content.encode(folder.charset))
     if padding:
         at = folder.offset + len(folder.data) - padding
         what = f"padding of {padding} byte{'s' if padding > 1 else ''}"
-        yield AnnotatedLine(at, folder.data[-padding:], meaning=what)
+        lines.append(AnnotatedLine(at, folder.data[-padding:], meaning=what))
+    return lines
 
 
 def _name_values(header: Rfh1) -> Iterator[AnnotatedLine]:
@@ -249,7 +272,7 @@ def _with_fault(part: Salvaged, limit: int | None) -> Iterator[AnnotatedLine]:
     what = f"{part.kind} at {part.offset}, as far as it can be read: {len(part.data)} bytes"
     yield AnnotatedLine(heading=what if part.layout is not None else f"not decoded, at {part.offset}")
     size = whole_fields(part)
-    shown: list[tuple[int, Iterator[AnnotatedLine]]] = []
+    shown: list[tuple[int, Iterable[AnnotatedLine]]] = []
     if part.layout is not None:
         filled = part.fixed[:size].ljust(part.layout.size, b"\0")
         fields = _fixed(part.layout, filled, part.offset, part.order, part.charset)

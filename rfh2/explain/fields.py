@@ -15,7 +15,7 @@ from rfh2 import pcf
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import EncodeError
 from rfh2.explain.form import FieldValue
-from rfh2.layouts import ALL, MQMD1, MQMD2, MQRFH, STEPPED_OVER, Layout, characters
+from rfh2.layouts import ALL, MQMD1, MQMD2, MQRFH, MQRFH2, STEPPED_OVER, Layout, characters
 from rfh2.mqmd import identifier, name_of
 
 BYTE_STRINGS: Final = frozenset({"MsgId", "CorrelId", "GroupId", "AccountingToken"})
@@ -79,12 +79,24 @@ def descriptor_layout(version: int) -> Layout:
 
 def read_fields(layout: Layout, data: bytes, order: ByteOrder, charset: str) -> dict[str, FieldValue]:
     """The fields of the fixed part at the start of *data*, in order."""
+    fixed = data[: layout.size]
+    if len(fixed) > _SHORT:
+        return _read_fields(layout, fixed, order, charset)
+    return _of_header(layout, fixed, order, charset).copy()
+
+
+def _read_fields(layout: Layout, data: bytes, order: ByteOrder, charset: str) -> dict[str, FieldValue]:
     fields: dict[str, Any] = dict(zip(layout.names, layout.fast[order].unpack_from(data), strict=True))
     for name in _byte_strings_of(layout):
         fields[name] = fields[name].hex()
-    for span in texts_of(layout):
-        fields[span.name] = _shown(span.name, fields[span.name], charset)
+    for name, _, _, _ in texts_of(layout):
+        fields[name] = shown_text(name, fields[name], charset)
     return fields
+
+
+# Unlike a descriptor, the header of a message is for the most part that of the last one.
+_of_header = lru_cache(maxsize=1024)(_read_fields)
+_SHORT: Final = MQRFH2.size
 
 
 def write_fields(
@@ -115,7 +127,8 @@ def write_fields(
 
 # There are few names, and they are used often.
 @lru_cache(maxsize=4096)
-def _shown(name: str, value: bytes, charset: str) -> str:
+def shown_text(name: str, value: bytes, charset: str) -> str:
+    """The characters of a field, without those behind its end."""
     text = value.decode(charset)
     if name == "StrucId":
         return text

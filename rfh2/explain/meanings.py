@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -135,13 +135,11 @@ _CCSIDS = {
     367: "US-ASCII",
 }
 
-Fields = Mapping[str, FieldValue]
 
-
-def meaning(name: str, value: FieldValue, fields: Fields) -> str:
-    """What the value of field *name* means, empty where it says all itself. fields: its neighbours in the structure."""
+def meaning(name: str, value: FieldValue) -> str:
+    """What the value of field *name* means; empty where it says all itself, or as a PutDate only beside the PutTime."""
     explain = _OF_FIELD.get(name)
-    return "" if explain is None else explain(value, fields)
+    return "" if explain is None else explain(value)
 
 
 def bits(value: int, options: tuple[tuple[int, str], ...]) -> tuple[list[str], int]:
@@ -232,15 +230,15 @@ def _identifier(value: str) -> str:
     return ""
 
 
-def _ofstring(explain: Callable[[str], str]) -> Callable[[FieldValue, Fields], str]:
-    return lambda value, _: explain(str(value))
+def _ofstring(explain: Callable[[str], str]) -> Callable[[FieldValue], str]:
+    return lambda value: explain(str(value))
 
 
-def _ofnumber(explain: Callable[[int], str]) -> Callable[[FieldValue, Fields], str]:
-    return lambda value, _: explain(int(value))
+def _ofnumber(explain: Callable[[int], str]) -> Callable[[FieldValue], str]:
+    return lambda value: explain(int(value))
 
 
-_OF_FIELD: Final[dict[str, Callable[[FieldValue, Fields], str]]] = {
+_OF_FIELD: Final[dict[str, Callable[[FieldValue], str]]] = {
     "Report": _ofnumber(_report),
     "MsgType": _ofnumber(_msg_type),
     "Expiry": _ofnumber(expiry_text),
@@ -257,7 +255,6 @@ _OF_FIELD: Final[dict[str, Callable[[FieldValue, Fields], str]]] = {
     "GroupId": _ofstring(_identifier),
     "AccountingToken": _ofstring(lambda value: "" if value.strip("0") else "none"),
     "PutApplType": _ofnumber(lambda value: _APPL_TYPES.get(value, "an application's own" if value > 65_535 else "")),
-    "PutDate": lambda value, fields: time_text(str(value), str(fields.get("PutTime", ""))),
     "MsgFlags": _ofnumber(_flags),
     "OriginalLength": _ofnumber(lambda value: "MQOL_UNDEFINED" if value == -1 else ""),
 }

@@ -5,12 +5,13 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
 from typing import Final
 
 from rfh2.ccsid import EBCDIC_FIELDS, ByteOrder, byte_order, is_ebcdic, text_codec
 from rfh2.constants import MQAT_BROKER, MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
 from rfh2.errors import CaptureError, DecodeError
-from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, texts_of
+from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, spans_of, texts_of
 from rfh2.explain.form import CODES, Part, Problem, problem
 from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG_TYPES, bits
 from rfh2.explain.reading import Located, PartialMessage, Salvaged, salvage
@@ -212,18 +213,17 @@ _BARE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A
 
 def folder_problems(header: Rfh2) -> Iterator[Problem]:
     """What is wrong with the folders of a header."""
-    seen: set[str] = set()
-    names = [folder.name for folder in header.folders]
-    for folder, name in zip(header.folders, names, strict=True):
+    first: dict[str, int] = {}
+    for n, folder in enumerate(header.folders):
+        name = folder.name
         if not _is_plain(folder):
             yield from _folder(folder)
-        if name in seen and name in _ONCE:
+        if first.setdefault(name, n) != n and name in _ONCE:
             yield problem("repeated-folder", folder.offset, f"a second folder {name}; one is allowed")
-        seen.add(name)
         if name not in _KNOWN:
             yield from _name(folder)
-    if "pscr" in names and "psc" in names and names.index("psc") < names.index("pscr"):
-        at = header.folders[names.index("pscr")].offset
+    if first.get("psc", len(header.folders)) < first.get("pscr", -1):
+        at = header.folders[first["pscr"]].offset
         yield problem("pscr-in-command", at, "a pscr folder in a command is ignored")
 
 
@@ -321,14 +321,15 @@ def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
 
 def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
     layout = descriptor_layout(mqmd.version)
-    yield from _nulls(layout, data, base, mqmd.charset, part)
-    yield from _description(mqmd, layout, base, part)
+    if _without_nulls(layout).match(data) is None:
+        yield from _nulls(layout, data, base, mqmd.charset, part)
+    if not _is_described(mqmd.encoding, mqmd.coded_char_set_id, mqmd.format):
+        yield from _description(mqmd, layout, base, part)
     at = offsets_of(layout)
     if mqmd.msg_type not in MSG_TYPES and (mqmd.msg_type < 1 or mqmd.msg_type in SYSTEM_MSG_TYPES):
         why = f"MsgType {mqmd.msg_type} is not a value that IBM defines"
         yield problem("unknown-msg-type", base + at["MsgType"], why, part)
-    _, rest = bits(mqmd.report & 0xFFFFFFFF, REPORT_OPTIONS)
-    if rest:
+    if mqmd.report and (rest := bits(mqmd.report & 0xFFFFFFFF, REPORT_OPTIONS)[1]):
         yield problem("unknown-report-option", base + at["Report"], f"Report has unknown bits 0x{rest:08X}", part)
     if mqmd.persistence not in _PERSISTENCES:
         yield problem("unknown-persistence", base + at["Persistence"], f"Persistence is {mqmd.persistence}", part)
@@ -349,8 +350,9 @@ def header_problems(located: Located, partial: PartialMessage) -> Iterator[Probl
         return
     data = partial.captured.body[offset : offset + header.length]
     at = offsets_of(layout)
-    yield from _nulls(layout, data, offset, charset, "body")
-    if "StrucLength" in at and header.length % 4:
+    if _without_nulls(layout).match(data) is None:
+        yield from _nulls(layout, data, offset, charset, "body")
+    if "StrucLength" in at and len(data) % 4:
         why = f"{header.kind} StrucLength {header.length} is not a multiple of four"
         yield problem("length-not-multiple-of-4", offset + at["StrucLength"], why)
     flags = getattr(header, "flags", 0)
@@ -359,11 +361,31 @@ def header_problems(located: Located, partial: PartialMessage) -> Iterator[Probl
     if isinstance(header, Xqh):
         yield from _mqmd(header.mqmd, data[layout.size :], offset + layout.size, "body")
         return
-    if offset + header.length == len(partial.captured.body):
+    if offset + len(data) == len(partial.captured.body):
         return  # what describes nothing can be anything
     if "Encoding" in at:
-        yield from _description(header, layout, offset, "body")
+        if not _is_described(header.encoding, header.coded_char_set_id, header.format):
+            yield from _description(header, layout, offset, "body")
         yield from _chained_ccsid(header.coded_char_set_id, offset + at["CodedCharSetId"], partial)
+
+
+@cache
+def _without_nulls(layout: Layout) -> re.Pattern[bytes]:
+    """What matches a fixed part without nulls in its character fields, as nearly all are."""
+    fields = [
+        (rb"[^\0]" if is_text and name != "StrucId" else rb".", size) for name, _, size, is_text in spans_of(layout)
+    ]
+    return re.compile(b"".join([b"%b{%d}" % field for field in fields]), re.DOTALL)
+
+
+# A program says the same of each of its messages.
+@lru_cache(maxsize=256)
+def _is_described(encoding: int, ccsid: int, fmt: str) -> bool:
+    """Whether ``_description`` finds nothing."""
+    name = name_of(fmt)
+    if name.startswith("MQ") and name not in FORMATS and name != "MQRFH2":
+        return False
+    return (not name or byte_order(encoding) is not None) and (ccsid <= 0 or text_codec(ccsid, encoding) is not None)
 
 
 def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> Iterator[Problem]:
@@ -421,19 +443,22 @@ def _contradictions(located: Located, partial: PartialMessage) -> Iterator[Probl
     else:
         return
     order: ByteOrder | None = getattr(header, "order", None)
-    said = byte_order(speaker.encoding)
+    encoding, ccsid = speaker.encoding, speaker.coded_char_set_id
+    said, family, found = _claims(encoding, ccsid, getattr(header, "charset", None))
     if order is not None and said is not None and order != said:
-        why = f"the Encoding {speaker.encoding} of the {name} says {said}-endian, the {header.kind} is {order}-endian"
+        why = f"the Encoding {encoding} of the {name} says {said}-endian, the {header.kind} is {order}-endian"
         yield problem("encoding-contradicts", at + 4, why)
-    charset: str | None = getattr(header, "charset", None)
-    ccsid = speaker.coded_char_set_id
-    if charset is not None and ccsid > 0 and text_codec(ccsid, 0) is not None:
-        found = " ".encode(charset) == b"\x40"
-        if is_ebcdic(ccsid) is not found:
-            why = (
-                f"the CCSID {ccsid} of the {name} is {_FAMILY[is_ebcdic(ccsid)]}, the {header.kind} is {_FAMILY[found]}"
-            )
-            yield problem("ccsid-contradicts", at, why)
+    if family is not found:
+        why = f"the CCSID {ccsid} of the {name} is {_FAMILY[family]}, the {header.kind} is {_FAMILY[found]}"
+        yield problem("ccsid-contradicts", at, why)
+
+
+@lru_cache(maxsize=256)
+def _claims(encoding: int, ccsid: int, charset: str | None) -> tuple[ByteOrder | None, bool, bool]:
+    """The byte order of an Encoding; whether a CCSID, and *charset*, are EBCDIC: alike where one says nothing."""
+    if charset is None or ccsid <= 0 or text_codec(ccsid, 0) is None:
+        return byte_order(encoding), False, False
+    return byte_order(encoding), is_ebcdic(ccsid), " ".encode(charset) == b"\x40"
 
 
 def wire_problems(partial: PartialMessage) -> list[Problem]:

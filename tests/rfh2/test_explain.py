@@ -262,7 +262,7 @@ MEANINGS = [
 
 @pytest.mark.parametrize(("name", "value", "expected"), [pytest.param(*rest, id=name) for name, *rest in MEANINGS])
 def test_meanings(name: str, value: int | str, expected: str) -> None:
-    assert meaning(name, value, {}) == expected
+    assert meaning(name, value) == expected
 
 
 def test_meanings_of_numbers_that_describe_text() -> None:

@@ -60,11 +60,11 @@ def record_view(record: CaptureRecord, how: MessageView, script: str | None) -> 
             # Its own problems come from what is missing, for the most part: they are shown, and not counted.
             part = explained(record.partial)
             shown = view(part.partial, f"{title}, incomplete", part.command, [*problems, *part.problems], how)
-            return RecordView(list(shown), problems)
+            return RecordView(shown, problems)
         heading = how.paint(TextRole.TITLE, visible(f"== {title} =="))
         return RecordView([heading, *problem_lines(problems, how.paint)], problems)
     message = explained(record.message)
-    lines = list(view(message.partial, title, message.command, message.problems, how))
+    lines = view(message.partial, title, message.command, message.problems, how)
     if script is not None:
         from commands.explain.equivalents.consequences import consequence_lines, consequences  # noqa: PLC0415 - slow
 
@@ -99,30 +99,30 @@ class MessageView:
 
 def view(
     partial: PartialMessage, title: str, command: Command | None, problems: list[Problem], how: MessageView
-) -> Iterator[str]:
+) -> list[str]:
     """The lines of the view of one message."""
     paint = how.paint
-    yield paint(TextRole.TITLE, f"== {visible(title)} ==")
+    lines = [paint(TextRole.TITLE, f"== {visible(title)} ==")]
     if where := origin(partial.captured):
-        yield visible(where)
+        lines.append(visible(where))
     if (letter := dead_letter_sentence(partial.message)) is not None:
-        yield paint(TextRole.VALUE, visible(letter))
+        lines.append(paint(TextRole.VALUE, visible(letter)))
     if command is not None:
-        yield paint(TextRole.VALUE, visible(sentence(command, partial.message)))
+        lines.append(paint(TextRole.VALUE, visible(sentence(command, partial.message))))
     elif (readable := readable_command(partial)) is not None:
         whole = sentence(readable, salvage(partial).message or partial.message)
         how_far = "Without what is refused" if partial.fault is None else "As far as it can be read"
-        yield paint(TextRole.VALUE, visible(f"{how_far}: {whole}"))
+        lines.append(paint(TextRole.VALUE, visible(f"{how_far}: {whole}")))
     elif (said := response_sentence(partial.message)) is not None:
-        yield paint(TextRole.VALUE, visible(said))
+        lines.append(paint(TextRole.VALUE, visible(said)))
     elif (record := jms_sentence(partial)) is not None:
-        yield paint(TextRole.VALUE, visible(record))
-    yield visible(chain(partial))
+        lines.append(paint(TextRole.VALUE, visible(record)))
+    lines.append(visible(chain(partial)))
     if not how.brief:
-        yield from layout_lines(annotate(partial, how.body_limit), paint)
+        lines += layout_lines(annotate(partial, how.body_limit), paint)
     if problems:
-        yield ""
-        yield from problem_lines(problems, paint)
+        lines += ["", *problem_lines(problems, paint)]
+    return lines
 
 
 def origin(captured: CapturedMessage) -> str:

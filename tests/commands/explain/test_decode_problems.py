@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.explain import problems
 from commands.explain.problems import MOST_REFUSALS, explained
 from rfh2 import CapturedMessage, Dlh, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import CaptureRecord
@@ -20,6 +22,7 @@ from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import CODES
 from rfh2.explain.problems import of_record
 from rfh2.explain.rebuild_header import DecodedMessage
+from rfh2.folders import write
 from rfh2.message import Header
 from rfh2.mqmd import Xqh
 from rfh2.pcf import Cfin, Cfst, Pcf
@@ -470,3 +473,34 @@ def test_fixtures_are_explained() -> None:
     for source, message in fixture_messages():
         form = DecodedMessage.model_validate(explained(message).form(source, 0))
         assert form.headers or form.body is not None, source
+
+
+_PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Topic", ("b", "a/b", "#", "a/+", "a*", "", " a", "a//b", "é", "t" * 10_240, "t" * 10_241)),
+    ("QName", ("Q", "not a name")),
+    ("QMgrName", ("QM2", "not a name")),
+    ("StreamName", ("FLIGHTS", DEFAULT_STREAM, "not a name")),
+    ("SubPoint", ("", "metric")),
+    ("PubOpt", ("RetainPub", "CorrelAsId", "OtherSubsOnly", "NoReg", "Local")),
+    ("SeqNum", ("7", "seven")),
+    ("Colour", ("red",)),
+)
+
+
+def _publishes() -> Iterator[CapturedMessage]:
+    """One with each text of each tag, in either header, on each queue, with and without what identifies its program."""
+    described = (MD, replace(MD, correl_id=b"c" * 24), replace(MD, reply_to_q=""), None)
+    for tag, text in ((tag, text) for tag, texts in _PARTS for text in texts):
+        pairs = [("Command", "Publish"), *([] if tag == "Topic" else [("Topic", "a")]), (tag, text)]
+        string = " ".join(f'MQPS{tag} "{text}"' for tag, text in pairs).encode()
+        older = Rfh1(string + bytes(4 - len(string) % 4), coded_char_set_id=1208)
+        newer = Rfh2((Folder.of(write("psc", pairs)),), coded_char_set_id=1208)
+        for queue, mqmd in product(("", CONTROL_QUEUE, DEFAULT_STREAM, "FLIGHTS"), described):
+            yield chained(mqmd, newer, queue=queue)
+            yield chained(None if mqmd is None else replace(mqmd, format="MQHRF"), older, queue=queue)
+
+
+def test_a_publish_that_need_not_be_translated_has_the_problems_of_one_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [explained(message).problems for message in _publishes()]
+    monkeypatch.setattr(problems, "_asks_for_topics_alone", lambda _command: False)
+    assert found == [explained(message).problems for message in _publishes()]
