@@ -12,7 +12,7 @@ from typing import Any, Final
 from lxml import etree
 
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.folders import Folder, Value, attributes, parse
+from rfh2.folders import TYPED_LEAF, Folder, Value, attributes, parse
 
 _START_TAG = re.compile(r"<([^\s<>/&\"'=]+)")
 _ATTRIBUTE = re.compile(r"""\s*+([^\s<>/&"'=]++)\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+')""")
@@ -41,20 +41,22 @@ class Element:
 def elements(folder: Folder) -> list[Element]:
     """All elements of *folder*. Raises DecodeError where its text is not well formed."""
     text = folder.text
-    if text.isascii() and folder.charset == "utf-8" and (leaves := folder.leaves()) is not None:
-        return _of_leaves(folder.offset, text[1 : text.index(">")], leaves)
+    if text.isascii() and folder.charset == "utf-8" and folder.is_flat():
+        return _of_leaves(folder.offset, text)
     roots = parse(folder)
     tags = _start_tags(text, folder)
     return [element for root in roots for element in _walk(root, 0, "", text, tags)]
 
 
-def _of_leaves(offset: int, root: str, leaves: list[tuple[str, str]]) -> list[Element]:
-    """The elements of a folder in which no character stands between two leaves: each is as long as it looks."""
-    found = [Element(0, offset, root, (), None if leaves else "")]
-    offset += len(root) + 2
-    for tag, text in leaves:
-        found.append(Element(1, offset, tag, (), text, root))
-        offset += 2 * len(tag) + 5 + len(text)
+def _of_leaves(offset: int, text: str) -> list[Element]:
+    """The elements of a folder of leaves alone, in ASCII."""
+    root = text[1 : text.index(">")]
+    found = [Element(0, offset, root, (), None, "")]
+    for leaf in TYPED_LEAF.finditer(text, len(root) + 2):
+        tag, kind, value = leaf.groups()
+        found.append(Element(1, offset + leaf.start(), tag, () if kind is None else (("dt", kind),), value, root))
+    if len(found) == 1:
+        found[0] = Element(0, offset, root, (), "")
     return found
 
 

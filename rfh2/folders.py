@@ -71,7 +71,8 @@ _DT = r"(?: dt=(?:'[A-Za-z0-9.]*+'|\"[A-Za-z0-9.]*+\"))?"
 _LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME})>{LEAF_CHARACTER}*+</\2>)*</\1>")
 _LEAF = re.compile(r"<([^>]*+)>([^<]*+)<")
 _TYPED_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME}){_DT}>{LEAF_CHARACTER}*+</\2>)*</\1>")
-_TYPED_LEAF = re.compile(r"<([^<>/ ]+)(?: dt=.([^<>/]*).)?>([^<]*)</")
+TYPED_LEAF: Final = re.compile(r"<([^<>/ ]+)(?: dt=.([^<>/]*).)?>([^<]*)</")
+"""In a folder that is flat: tag, what ``dt`` says and text of each leaf."""
 # What Java has in names and XML has not; each stands for the parser as a character of plane 13, which nobody uses.
 _NO_XML_NAME = re.compile("[$\xa2-\xa5\xaa\xb5\xba\u2054]")
 _STAND_IN = 0xD0000
@@ -233,7 +234,7 @@ def _typed_leaves(text: str) -> Sequence[tuple[str, Value]] | None:
     found = _TYPED_LEAVES.fullmatch(text)
     if found is None:
         return None
-    return [(tag, typed_value(value, kind)) for tag, kind, value in _TYPED_LEAF.findall(text, found.end(1))]
+    return [(tag, typed_value(value, kind)) for tag, kind, value in TYPED_LEAF.findall(text, found.end(1))]
 
 
 def _roots(folder: Folder, text: str) -> list[etree._Element]:

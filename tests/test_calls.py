@@ -45,10 +45,10 @@ PROCESSOR: Final = {
     (Traffic.ALIKE, 1): 157,
 }
 VERBS: Final = {
-    ("decode", "--jobs", "1"): 1554,
-    ("decode", "--json", "--jobs", "1"): 526,
+    ("decode", "--jobs", "1"): 837,
+    ("decode", "--json", "--jobs", "1"): 431,
     ("replay", "--jobs", "1"): 146,
-    ("why", "--json"): 443,
+    ("why", "--json"): 422,
     ("differences",): 92,
 }
 LISTENER: Final = {

@@ -176,6 +176,8 @@ def ccsid_text(ccsid: int) -> str:
 
 def time_text(date: str, time: str) -> str:
     """PutDate (YYYYMMDD) and PutTime (HHMMSSTH) as a moment; empty where they are none."""
+    if not date:
+        return ""
     digits = date + time[:6]
     try:
         if len(date) == 8 and len(digits) == 14 and digits.isascii() and digits.isdecimal():

@@ -230,6 +230,7 @@ TWINS = [
     PLAIN.psc.replace("{number}", "1</SeqNum><SeqNum>2"),
     PLAIN.psc.replace("{number}", "<!-- 1 -->"),
     PLAIN.psc.replace("{number}", "1\x7f"),
+    PLAIN.psc.replace("{number}", "1\udcff"),
     PLAIN.psc.replace("{topic}", "a</Topic><Topic>b"),
     PLAIN.psc.replace("{topic}", "x" * 10_241),
     PLAIN.psc + " " * 9,
@@ -246,7 +247,7 @@ def test_what_looks_like_a_known_publication_is_not_taken_for_one(psc: str) -> N
         pair.check(_arrival(PLAIN, _body(PLAIN, [ordinary]), number))
     assert pair.again > 4
     for number in range(9, 15):
-        twin = psc.format(topic="a", number=str(number)).encode()
+        twin = psc.format(topic="a", number=str(number)).encode("utf-8", "surrogateescape")
         pair.check(_arrival(PLAIN, _body(PLAIN, [twin]), number))
         pair.check(_arrival(PLAIN, _body(PLAIN, [twin, b"<usr><n>1</n></usr>"]), number + 100))
 
