@@ -186,6 +186,7 @@ def test_the_command_of_the_image_works_from_two_places_in_front_of_one_database
         assert bridges[waits].wait(PATIENCE_S) == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", ["1.29", "latest"])
 @pytest.mark.parametrize("resource", KUBERNETES, ids=[each["kind"] for each in KUBERNETES])
 def test_kubernetes_takes_each_resource(resource: dict[str, Any], version: str) -> None:
@@ -193,6 +194,7 @@ def test_kubernetes_takes_each_resource(resource: dict[str, Any], version: str) 
     checker.validate(resource, checker.latest_version() if version == "latest" else version, strict=True)
 
 
+@pytest.mark.nightly
 def test_a_wrong_resource_is_found() -> None:
     checker = pytest.importorskip("kubernetes_validate")
     wrong = copy.deepcopy(of_kind("Deployment"))

@@ -7,7 +7,6 @@ verbs are written to ``docs/generated`` before Sphinx reads any page, one for ea
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
-from extension import columns, contents, equivalents, metrics, mqsc, options, problems, reasons, rules, verbs, wire
-from extension.markdown import Table
-
-TABLES: dict[str, Callable[..., Table]] = {
-    "calls-reasons": equivalents.calls_reasons,
-    "code-pages": wire.code_pages,
-    "columns": columns.table,
-    "equivalent-reasons": equivalents.reasons,
-    "equivalents": equivalents.table,
-    "json-forms": verbs.json_forms,
-    "known-problems": problems.table,
-    "layout": wire.layout,
-    "metrics": metrics.table,
-    "mqi-options": equivalents.mqi_options,
-    "mqsc-commands": mqsc.commands,
-    "mqsc-attributes": mqsc.attribute_table,
-    "options": options.table,
-    "reasons": reasons.table,
-    "rules": rules.table,
-}
-"""What ``from-code`` can show: its first word, and the function that takes the words behind it."""
+from extension import contents, verbs
+from extension.tables import TABLES
 
 ROOT = Path(__file__).parents[2]
 GENERATED = ROOT / "docs" / "generated"

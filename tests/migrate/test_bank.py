@@ -26,7 +26,8 @@ from tests.migrate.cases import scripts, told
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.test_files import by_hand, comparable, run_files
 
-pytestmark = pytest.mark.slow
+# Of the size that the night has time for: what it counts, the gate tries in small (test_files, test_conservation).
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,6 @@ def test_currency_trading(fx: LegacyState) -> None:
     assert len(names) == len({e.topic for e in fx.acl})
 
 
-@pytest.mark.nightly
 def test_the_embedded_queue_manager_gets_it_all(hq_plan: MigrationPlan, tmp_path: Path) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager(bank.HQ, psmode="COMPAT")) as store:
         target = embedded.load(store)
@@ -111,7 +111,6 @@ def test_the_embedded_queue_manager_gets_it_all(hq_plan: MigrationPlan, tmp_path
         assert told(embedded.load(store)) == told(applied(plan, target))
 
 
-@pytest.mark.nightly
 def test_the_files_make_the_same(hq: LegacyState) -> None:
     """A third of the bank: each command is tried, then run."""
     # Who is in which group is not told, so that nobody in a group could do anything here.

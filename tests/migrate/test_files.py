@@ -30,6 +30,7 @@ from streams.subscriptions import (
     SubscriptionOptions,
     WildcardScheme,
 )
+from tests.examples import FEW
 from tests.migrate.cases import Case, scripts, told
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
@@ -118,6 +119,7 @@ def test_files_make_the_planned_state(name: str) -> None:
     ]
 
 
+@FEW
 @given(states)
 def test_files_run_whatever_the_state(state: LegacyState) -> None:
     """Every command of every script succeeds, every message is taken; what is left over, the checklist names."""

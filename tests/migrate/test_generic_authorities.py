@@ -24,6 +24,7 @@ CASES = [
 ]
 
 
+@pytest.mark.rule("MIG-12")
 @pytest.mark.parametrize(("given", "granted", "outcome"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_profiles(given: list[tuple[str, str]], granted: list[str], outcome: str) -> None:
     """What would be granted on the root is lost unless a person acts."""
@@ -40,6 +41,7 @@ def test_profiles(given: list[tuple[str, str]], granted: list[str], outcome: str
     assert ("lost" if outcome_of(plan) == "lost" else "done") == outcome
 
 
+@pytest.mark.rule("MIG-12")
 def test_a_user_without_authority_has_one_sentence() -> None:
     """On the first of his subscriptions, for each queue and for what he subscribes to; the others are counted."""
     given = [("a", "A.Q"), ("b", "A.Q"), ("c", "B.Q")]

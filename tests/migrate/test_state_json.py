@@ -22,6 +22,7 @@ from migrate.report.facts import facts
 from migrate.report.outputs import report_contents
 from migrate.target import Target
 from tests.benchmarks.migration_memory import write_state
+from tests.examples import FEW
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
 
@@ -29,6 +30,7 @@ HEAD = '{"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1"'
 ITEM = '{"source": {"file": "x", "position": 3}, "name": "Sport"}'
 
 
+@FEW
 @given(st.lists(states, min_size=1, max_size=3), st.sampled_from((None, 1, "\t")))
 def test_what_is_written_is_read(held: list[LegacyState], indent: Any) -> None:
     value = json.loads(state_json.write(held))

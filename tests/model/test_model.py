@@ -13,7 +13,9 @@ BROKEN = {each.module: each for each in reversed(CONFIGURATIONS) if each.quick a
 
 @needs_tlc
 @pytest.mark.slow
-@pytest.mark.parametrize("configuration", [*SMALL, *BROKEN.values()], ids=str)
+@pytest.mark.parametrize(
+    "configuration", [*SMALL, *(pytest.param(each, marks=pytest.mark.nightly) for each in BROKEN.values())], ids=str
+)
 def test_promises_hold_and_need_the_rules(configuration: Configuration) -> None:
     checked = check(configuration)
     assert checked.broken == ("" if configuration.left_out == "nothing" else "Promises"), checked.said

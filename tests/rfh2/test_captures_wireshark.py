@@ -58,7 +58,7 @@ TSHARK_FIELDS = {
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-@pytest.mark.parametrize("wire", WIRES[:4], ids=WIRE_IDS[:4])
+@pytest.mark.parametrize("wire", WIRES[1:3], ids=WIRE_IDS[1:3])
 def test_wireshark_reads_the_same_fields(wire: Wire, tmp_path: Path) -> None:
     body = rfh2("Stock/IBM", wire.order) + b"42.5"
     session = Session(mss=1000)

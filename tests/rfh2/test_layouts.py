@@ -9,6 +9,7 @@ from rfh2 import layouts
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import EncodeError
 from rfh2.layouts import ALL, Layout
+from tests.examples import FEW
 
 OFFSETS = [
     ("MQMD1", layouts.MQMD1, 324, {"Encoding": 24, "Format": 32, "MsgId": 48, "ReplyToQ": 100, "UserIdentifier": 196}),
@@ -47,6 +48,7 @@ def test_no_layout_is_without_a_row_here() -> None:
 
 @pytest.mark.parametrize("order", ["big", "little"])
 @pytest.mark.parametrize("layout", ALL, ids=[f"{layout.name}-{layout.size}" for layout in ALL])
+@FEW
 @given(data=st.data())
 def test_the_compiled_struct_reads_and_writes_as_the_declaration_does(
     layout: Layout, order: ByteOrder, data: st.DataObject

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from starlette.testclient import TestClient
 
 from commands.broker.attribute_kinds import SWITCHES
@@ -27,6 +27,7 @@ from commands.running.mqsc_scripts import runner_of
 from tests.commands.console.places import opened
 from tests.commands.mqsc.pcf_desk import Desk
 from tests.commands.mqsc.test_mqsc_any import commands
+from tests.examples import FEW
 
 Row = dict[str, Any]
 QUESTIONS = {
@@ -117,7 +118,7 @@ def _makes(text: str) -> bool:
 
 
 @pytest.mark.rule("PCF-13")
-@settings(max_examples=20, deadline=None)
+@FEW
 @given(st.lists(commands(), min_size=10, max_size=40))
 def test_the_same_question_has_the_same_rows_however_it_is_asked(texts: list[str]) -> None:
     with asked([text for text in texts if _makes(text)]) as qmgr:

@@ -17,6 +17,7 @@ from rfh2.pcf import Cfin, Cfst, Parameter
 from rfh2.rfh1 import write
 from tests.commands.headers.rfh1_pcf_table import OlderScenario
 from tests.commands.scenario import CORREL_ID, Result, psc
+from tests.examples import FEW
 
 OPTION_SETS = {"RegOpt": REGISTRATION, "PubOpt": PUBLICATION, "DelOpt": DELETE}
 REGISTERING = [
@@ -112,6 +113,7 @@ def steps(draw: st.DrawFn) -> Step:
 
 @pytest.mark.rule("OLD-17")
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
+@FEW
 @given(script=st.lists(steps(), max_size=10))
 def test_the_same_commands_come_to_the_same(semantics: str, script: list[Step]) -> None:
     worlds = [OlderScenario(semantics) for _ in range(3)]

@@ -322,7 +322,7 @@ def subscriptions(home: Path) -> list[str]:
 
 
 @pytest.mark.rule("LSN-9")
-@pytest.mark.parametrize("mode", ["V1", "V2", "normal"])
+@pytest.mark.parametrize("mode", [pytest.param("V1", marks=pytest.mark.nightly), "V2", "normal"])
 def test_the_subscription_of_a_program_that_dies_goes(
     port: int, classpath: str, mode: str, home: Path, tmp_path: Path
 ) -> None:
@@ -365,7 +365,7 @@ def talking(*command: str) -> Iterator[Talking]:
 
 
 @pytest.mark.rule("LSN-26")
-@pytest.mark.parametrize("version", ["V1", "V2"])
+@pytest.mark.parametrize("version", [pytest.param("V1", marks=pytest.mark.nightly), "V2"])
 def test_clones_share_a_subscription_and_what_one_that_dies_had_taken(
     port: int, classpath: str, version: str, home: Path
 ) -> None:
@@ -386,11 +386,10 @@ def test_clones_share_a_subscription_and_what_one_that_dies_had_taken(
     assert subscriptions(home) == []
 
 
+# What each crash leaves is tried in the gate without Java, by test_xa.
+@pytest.mark.nightly
 @pytest.mark.rule("LSN-48")
-@pytest.mark.parametrize(
-    ("outcome", "left"),
-    [("commit", "nothing, one"), pytest.param("rollback", "one, nothing", marks=pytest.mark.nightly)],
-)
+@pytest.mark.parametrize(("outcome", "left"), [("commit", "nothing, one"), ("rollback", "one, nothing")])
 def test_a_transaction_manager_finds_everything_once_after_kill_9(
     classpath: str, tmp_path: Path, outcome: str, left: str
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.selection import Selection
@@ -81,7 +81,6 @@ def test_the_script_makes_the_same_again() -> None:
     assert _rows(_again(on)) == _rows(on)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(commands(), max_size=30))
 def test_whatever_is_defined_is_made_again(texts: list[str]) -> None:
     on = _administration()

@@ -102,7 +102,7 @@ for number, name in enumerate(names):
 """
 
 
-@pytest.mark.parametrize("before", range(len(NAMES)))
+@pytest.mark.parametrize("before", [pytest.param(0, marks=pytest.mark.nightly), *range(1, len(NAMES))])
 def test_a_copy_that_is_killed_goes_on(filled: Path, database: PostgresqlHome, tmp_path: Path, before: int) -> None:
     homes: tuple[tuple[Home, Home], ...] = ((filled, database), (database, tmp_path / "back"))
     for source, target in homes:

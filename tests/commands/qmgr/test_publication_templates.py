@@ -23,6 +23,7 @@ from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_PAN, MQRO_PASS_CORR
 from rfh2.mqmd import Mqmd
 from tests.commands.qmgr.test_processor_templates import Manager, by_template
 from tests.commands.replay.spark.worlds import CONTROL, SETUP, START
+from tests.examples import FEW
 
 # Without the subscription to everything below a, which wants properties.
 STREAMS = SETUP[: SETUP.index("DEFINE SUB")]
@@ -188,6 +189,7 @@ class Pair:
 @pytest.mark.parametrize("effects", [True, False], ids=["effects", "puts"])
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
 def test_any_publications_in_any_order(semantics: str, effects: bool) -> None:
+    @FEW
     @given(drawn=st.lists(published(), max_size=60), special=st.booleans(), user=st.sampled_from([None, "carl"]))
     def check(drawn: list[tuple[Program, bytes]], special: bool, user: str | None) -> None:
         pair = Pair(STREAMS + SUBSCRIBERS + (SPECIAL if special else ""), semantics, effects)

@@ -19,6 +19,7 @@ from commands.qmgr.store.sqlite_database import SqliteDatabase
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, RetainedPublication, RetainedStored
+from tests.examples import FEW
 
 Step = tuple[str, int]
 Content = tuple[list[tuple[int, bytes]], dict[str, bytes]]
@@ -89,6 +90,7 @@ class World:
 
 
 @pytest.mark.parametrize("most_rows", [2, 2_000], ids=["little room", "room"])
+@FEW
 @given(st.lists(PARTS, max_size=6))
 def test_the_tables_end_as_if_each_write_were_made_at_once(
     most_rows: int, parts: list[tuple[list[Step], bool]]

@@ -21,6 +21,7 @@ from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.cli_runs import run
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, START, messages
+from tests.examples import FEW
 
 STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
 
@@ -59,6 +60,7 @@ def _with_clocks_that_go_on(capture: Sequence[CapturedMessage]) -> list[Captured
 
 @pytest.mark.parametrize(("setup", "semantics"), [(SETUP, "v7"), (EXPIRING, "v6")])
 def test_any_small_capture(setup: str, semantics: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @FEW
     @given(capture=messages(None), processes=st.integers(1, 3), run_messages=st.integers(1, 4))
     def check(capture: list[CapturedMessage], processes: int, run_messages: int) -> None:
         monkeypatch.setattr(divided, "_RUN_MESSAGES", run_messages)
@@ -69,7 +71,7 @@ def test_any_small_capture(setup: str, semantics: str, monkeypatch: pytest.Monke
 
 
 def test_a_workload_is_mostly_divided() -> None:
-    options = WorkloadOptions(messages=3000, topics=30, subscribers=40, control=0.03, errors=0.02, strays=0.01, qmgrs=2)
+    options = WorkloadOptions(messages=1200, topics=30, subscribers=40, control=0.03, errors=0.02, strays=0.01, qmgrs=2)
     capture, setup = list(Workload(options).messages()), setup_script(options)
     assert _together(capture, setup, "v7", 2) == _alone(capture, setup, "v7")
     processed = sum(len(share.messages) for share in divided.shares(capture, 2))

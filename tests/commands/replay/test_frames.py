@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from rfh2.errors import CaptureError
 from rfh2.folders import Folder
 from rfh2.rfh2 import Rfh2
 
-pytest.importorskip("pandas")
+pytestmark = pytest.mark.skipif(find_spec("pandas") is None, reason="needs the extra pandas")
 RESULTS = "fixtures/results-service/capture.jsonl"
 
 

@@ -16,6 +16,7 @@ from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.qmgr.test_processor_templates import by_template
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, interleaved, messages
+from tests.examples import FEW
 
 
 def _check(capture: Sequence[CapturedMessage], setup: str, semantics: str) -> int:
@@ -36,6 +37,7 @@ def _check(capture: Sequence[CapturedMessage], setup: str, semantics: str) -> in
 
 @pytest.mark.parametrize(("setup", "semantics"), [(SETUP, "v7"), (SETUP, "v6"), (EXPIRING, "v7")])
 def test_any_small_capture(setup: str, semantics: str) -> None:
+    @FEW
     @given(capture=messages(None))
     def check(capture: list[CapturedMessage]) -> None:
         _check(interleaved([capture], ()), setup, semantics)

