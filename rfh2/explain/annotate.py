@@ -17,7 +17,8 @@ from rfh2.constants import reason_text
 from rfh2.elements import elements
 from rfh2.errors import DecodeError
 from rfh2.explain.describe import body_pcf, describe_parameter, embedded_pcf
-from rfh2.explain.fields import BYTE_STRINGS, descriptor_layout, layout_of, shown_text, spans_of
+from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
+from rfh2.explain.form import FieldValue
 from rfh2.explain.meanings import (
     FORMATS,
     PCF_OPTIONS,
@@ -153,27 +154,20 @@ def _shown_bytes(data: bytes) -> str:
     return data.hex() if len(data) <= _SHOWN_BYTES else f"{data[:_SHOWN_BYTES].hex()}…"
 
 
-def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> list[AnnotatedLine]:
+def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[AnnotatedLine]:
     """The lines of the fixed part at the start of *data*. offset: of its first byte."""
-    lines = [
-        _field(name, offset + at, data[at : at + size], order, charset if is_text else "")
-        for name, at, size, is_text in spans_of(layout)
-    ]
-    for n, line in enumerate(lines):
-        if line.field == "PutDate":
-            lines[n] = line._replace(meaning=time_text(line.value[1:-1], lines[n + 1].value[1:-1]))
-    return lines
+    fields = read_fields(layout, data, order, charset)
+    for name, at, size, is_text in spans_of(layout):
+        put_time = str(fields["PutTime"]) if name == "PutDate" else ""
+        yield _field(offset + at, data[at : at + size], name, fields[name], is_text, put_time)
 
 
 # Most fields say in each message of a program what they said in its last one.
 @lru_cache(maxsize=4096)
-def _field(name: str, offset: int, data: bytes, order: ByteOrder, charset: str) -> AnnotatedLine:
-    """The line of one field. charset: of its characters, empty where it has none."""
-    if charset:
-        text = shown_text(name, data, charset)
-        return AnnotatedLine(offset, data, name, f"'{text}'", meaning(name, text))
-    value = data.hex() if name in BYTE_STRINGS else int.from_bytes(data, order, signed=True)
-    return AnnotatedLine(offset, data, name, str(value), meaning(name, value))
+def _field(offset: int, data: bytes, name: str, value: FieldValue, is_text: bool, put_time: str) -> AnnotatedLine:
+    """The line of one field. put_time: the field beside a PutDate, which makes a moment of it."""
+    known = time_text(str(value), put_time) if put_time else meaning(name, value)
+    return AnnotatedLine(offset, data, name, f"'{value}'" if is_text else str(value), known)
 
 
 def _header(located: Located, body: bytes) -> list[AnnotatedLine]:

@@ -90,7 +90,7 @@ def _read_fields(layout: Layout, data: bytes, order: ByteOrder, charset: str) ->
     for name in _byte_strings_of(layout):
         fields[name] = fields[name].hex()
     for name, _, _, _ in texts_of(layout):
-        fields[name] = shown_text(name, fields[name], charset)
+        fields[name] = _shown(name, fields[name], charset)
     return fields
 
 
@@ -127,8 +127,7 @@ def write_fields(
 
 # There are few names, and they are used often.
 @lru_cache(maxsize=4096)
-def shown_text(name: str, value: bytes, charset: str) -> str:
-    """The characters of a field, without those behind its end."""
+def _shown(name: str, value: bytes, charset: str) -> str:
     text = value.decode(charset)
     if name == "StrucId":
         return text

@@ -321,10 +321,8 @@ def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
 
 def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
     layout = descriptor_layout(mqmd.version)
-    if _without_nulls(layout).match(data) is None:
-        yield from _nulls(layout, data, base, mqmd.charset, part)
-    if not _is_described(mqmd.encoding, mqmd.coded_char_set_id, mqmd.format):
-        yield from _description(mqmd, layout, base, part)
+    yield from _nulls(layout, data, base, mqmd.charset, part)
+    yield from _description(mqmd, layout, base, part)
     at = offsets_of(layout)
     if mqmd.msg_type not in MSG_TYPES and (mqmd.msg_type < 1 or mqmd.msg_type in SYSTEM_MSG_TYPES):
         why = f"MsgType {mqmd.msg_type} is not a value that IBM defines"
@@ -350,8 +348,7 @@ def header_problems(located: Located, partial: PartialMessage) -> Iterator[Probl
         return
     data = partial.captured.body[offset : offset + header.length]
     at = offsets_of(layout)
-    if _without_nulls(layout).match(data) is None:
-        yield from _nulls(layout, data, offset, charset, "body")
+    yield from _nulls(layout, data, offset, charset, "body")
     if "StrucLength" in at and len(data) % 4:
         why = f"{header.kind} StrucLength {header.length} is not a multiple of four"
         yield problem("length-not-multiple-of-4", offset + at["StrucLength"], why)
@@ -364,8 +361,7 @@ def header_problems(located: Located, partial: PartialMessage) -> Iterator[Probl
     if offset + len(data) == len(partial.captured.body):
         return  # what describes nothing can be anything
     if "Encoding" in at:
-        if not _is_described(header.encoding, header.coded_char_set_id, header.format):
-            yield from _description(header, layout, offset, "body")
+        yield from _description(header, layout, offset, "body")
         yield from _chained_ccsid(header.coded_char_set_id, offset + at["CodedCharSetId"], partial)
 
 
@@ -378,18 +374,10 @@ def _without_nulls(layout: Layout) -> re.Pattern[bytes]:
     return re.compile(b"".join([b"%b{%d}" % field for field in fields]), re.DOTALL)
 
 
-# A program says the same of each of its messages.
-@lru_cache(maxsize=256)
-def _is_described(encoding: int, ccsid: int, fmt: str) -> bool:
-    """Whether ``_description`` finds nothing."""
-    name = name_of(fmt)
-    if name.startswith("MQ") and name not in FORMATS and name != "MQRFH2":
-        return False
-    return (not name or byte_order(encoding) is not None) and (ccsid <= 0 or text_codec(ccsid, encoding) is not None)
-
-
 def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> Iterator[Problem]:
     """Nulls in character fields: names end at the first one, whatever stands behind it."""
+    if _without_nulls(layout).match(data) is not None:
+        return
     for name, start, size, _ in texts_of(layout):
         field = data[start : start + size]
         if b"\0" not in field or name == "StrucId":
@@ -408,18 +396,25 @@ def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> 
 
 def _description(speaker: Mqmd | Header, layout: Layout, base: int, part: Part) -> Iterator[Problem]:
     """The problems of the fields of a descriptor or a header, at *base*, that describe the bytes behind it."""
-    encoding, ccsid, fmt = speaker.encoding, speaker.coded_char_set_id, name_of(speaker.format)
-    at = offsets_of(layout)
+    for code, field, why in _misdescribed(speaker.encoding, speaker.coded_char_set_id, name_of(speaker.format)):
+        yield problem(code, base + offsets_of(layout)[field], why, part)
+
+
+# A program says the same of each of its messages.
+@lru_cache(maxsize=256)
+def _misdescribed(encoding: int, ccsid: int, fmt: str) -> tuple[tuple[str, str, str], ...]:
+    """What is wrong with such a description: the code, the field, and why."""
+    found = []
     if fmt and byte_order(encoding) is None:
         why = f"Encoding {encoding} does not define the byte order of integers"
-        yield problem("unknown-encoding", base + at["Encoding"], why, part)
+        found.append(("unknown-encoding", "Encoding", why))
     if ccsid > 0 and text_codec(ccsid, encoding) is None:
         severe = " although the Format says that it is text" if fmt == MQFMT_STRING else ""
-        why = f"CCSID {ccsid} is not known here{severe}"
-        yield problem("unknown-ccsid", base + at["CodedCharSetId"], why, part)
+        found.append(("unknown-ccsid", "CodedCharSetId", f"CCSID {ccsid} is not known here{severe}"))
     if fmt.startswith("MQ") and fmt not in FORMATS and fmt != "MQRFH2":
         why = f"Format {fmt!r} begins like IBM's formats, but is not one of them"
-        yield problem("unknown-format", base + at["Format"], why, part)
+        found.append(("unknown-format", "Format", why))
+    return tuple(found)
 
 
 def _chained_ccsid(ccsid: int, at: int, partial: PartialMessage) -> Iterator[Problem]:
