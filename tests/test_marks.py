@@ -1,4 +1,4 @@
-"""Which tests are of the night, and which are tried twice: none that breaks something on purpose."""
+"""Which tests are of the night, which are tried twice (none that breaks something on purpose), and what skips them."""
 
 from __future__ import annotations
 
@@ -36,3 +36,10 @@ def test_what_breaks_a_server_on_purpose_is_marked() -> None:
     ]
     assert len(breaking) > 10
     assert [name for name, is_marked in breaking if not is_marked] == []
+
+
+def test_no_folder_is_skipped_by_its_conftest() -> None:
+    """In one of several processes, which are given the files by name, all tests would be skipped with it."""
+    conftests = sorted(TESTS.rglob("conftest.py"))
+    assert [path for path in conftests if re.search(r"importorskip|pytest\.skip", path.read_text())] == []
+    assert len(conftests) > 3

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-
-pytest.importorskip("pyspark")
-
 from pyspark.sql import SparkSession
 
 from commands.replay.spark import session
